@@ -7,6 +7,7 @@ import { createMailbox, type MailboxChange } from "./accounts/mailbox.ts";
 import { PERSONAL, type AccountProfile } from "./accounts/profile.ts";
 import { createRateLimit } from "./accounts/rate-limit.ts";
 import { createTracking } from "./accounts/tracking.ts";
+import { createBookings, type Bookings } from "./bookings/bookings.ts";
 import { createAnnouncer } from "./deliveries/announce.ts";
 import { createDeliveryQueue } from "./deliveries/delivery-queue.ts";
 import { emittedBody } from "./deliveries/emitted-body.ts";
@@ -39,6 +40,7 @@ export interface EmulatedService extends Omit<
   /** Ends its subscriptions, and forgets it. */
   removeAccount(account: Account): void;
   readonly answers: GivenAnswers;
+  readonly bookings: Bookings;
   readonly syncConfig: SyncConfig;
   /** Where the service listens. */
   baseUrl(): string;
@@ -112,12 +114,18 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     queue.drop(subscription);
   }
 
-  /** @see protocol 6.2, email tracking notification */
-  function announceTracking(account: Account, event: object): void {
+  /** Tells those who subscribed to one of these resources. @see protocol 6.2, email tracking and booking notification */
+  function tell(account: Account, resources: readonly string[], entry: object): void {
     if (!account.isPaid) return;
     for (const subscription of subscriptions.of(account))
-      if (subscription.resource === "/email/tracking" && subscription.active) announcer.payloads(subscription, [event]);
+      if (resources.includes(subscription.resource) && subscription.active) announcer.payloads(subscription, [entry]);
   }
+
+  const bookings = createBookings({
+    clock,
+    accounts,
+    announce: (account, { id, fields }, entry) => tell(account, [`/booking/${id}`, `/booking/${fields.name}`], entry),
+  });
 
   /** A change is announced to all who watch, unless the service cannot see it. */
   function announce(account: Account, { collection, changeType, record }: MailboxChange): void {
@@ -157,7 +165,7 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
       mailbox: createMailbox({ clock, random, onChange: (change) => announce(account, change) }),
       folders: createFolders(random),
       scheduled: new Map(),
-      tracking: createTracking({ clock, random, announce: (event) => announceTracking(account, event) }),
+      tracking: createTracking({ clock, random, announce: (event) => tell(account, ["/email/tracking"], event) }),
       random,
       calls: createRateLimit(clock, options.callsPerSecond ?? Infinity),
       hasBodiesInLists,
@@ -194,6 +202,7 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
     accounts.clear();
     nextAccount = FIRST_ACCOUNT;
     answers.clear();
+    bookings.clear();
     syncConfig.clear();
   }
 
@@ -221,8 +230,10 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
       clearSchedule(account);
       for (const subscription of subscriptions.of(account)) unsubscribe(subscription);
       accounts.delete(account.id);
+      bookings.profiles.forget(account.id);
     },
     answers,
+    bookings,
     respond: answers.set,
     async open({ id }, by) {
       for (const { tracking } of accounts.values()) {

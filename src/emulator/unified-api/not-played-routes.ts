@@ -4,18 +4,6 @@ import { ApiError, type Route } from "../http/routes.ts";
 const BY_ROOT = {
   "/v1/followup/": `GET config, PUT config, GET rules, POST rules, PUT rules/{id}, DELETE rules/{id},
     GET conversations, GET conversations/{convoId}, PUT conversations/{convoId}`,
-  "/v1/contacts/sync": "POST , GET /updated, GET /deleted",
-  "/v1/tasklists": `GET , POST , GET /{taskListId}, PATCH /{taskListId}, DELETE /{taskListId}, POST /{taskListId}/sync,
-    GET /{taskListId}/sync/updated, GET /{taskListId}/sync/deleted, GET /{taskListId}/tasks`,
-  "/v1/book/account/": `GET workHours, GET profiles, POST profiles, GET profiles/{id}, PATCH profiles/{id},
-    DELETE profiles/{id}, GET profiles/{id}/meeting, POST profiles/{id}/meeting, POST reservations/{id}/confirm,
-    DELETE reservations/{id}`,
-  "/v1/book/group/": `POST profiles/dynamic/availability, GET profiles/{id}/meeting, POST profiles/{id}/meeting,
-    GET profiles, POST profiles, GET profiles/{id}, PATCH profiles/{id}, DELETE profiles/{id},
-    GET profiles/{id}/attachGroups, POST profiles/{id}/attachGroups, POST profiles/{id}/detachGroups,
-    GET profiles/{id}/attachAccounts, POST profiles/{id}/attachAccounts, POST profiles/{id}/detachAccounts,
-    POST reservations/{id}/confirm, DELETE reservations/{id}`,
-  "/v1/book/{aurinkoClientId}": "GET /{name}/meeting, POST /{name}/meeting",
   "/v1/user": `GET , PATCH /settings, GET /accounts, GET /accounts/{id}, DELETE /accounts/{id},
     POST /accounts/{id}/managed, POST /logout`,
 };

@@ -4,6 +4,7 @@ import type { Route } from "../http/routes.ts";
 import { accountRoutes } from "./account-routes.ts";
 import { authorizeRoutes } from "./authorize-routes.ts";
 import { availabilityRoutes } from "./calendars/availability-routes.ts";
+import { bookingRoutes } from "./bookings/booking-routes.ts";
 import { calendarRoutes } from "./calendars/calendar-routes.ts";
 import { calendarSyncRoutes } from "./calendars/calendar-sync-routes.ts";
 import { conversationRoutes } from "./email/conversation-routes.ts";
@@ -56,6 +57,7 @@ export function unifiedRoutes(service: EmulatedService, options: UnifiedOptions)
     ...trackingRoutes(service, options),
     ...pictureRoutes(service),
     ...accountRoutes(service, options),
+    ...bookingRoutes(service, options),
   ];
   return [...played, ...notPlayedRoutes(played)];
 }

@@ -1,12 +1,15 @@
 import * as z from "zod";
 import type { Account } from "../../accounts/account.ts";
-import type { Calendar } from "../../accounts/mailbox.ts";
-import { availableTimes } from "../../calendars/availability.ts";
-import { busyTimes, toSchedule, type BusyTime } from "../../calendars/busy-times.ts";
-import { toEventTime } from "../../calendars/event-times.ts";
-import { instancesBetween } from "../../calendars/instances.ts";
-import type { Interval } from "../../calendars/intervals.ts";
-import { datedTimes, OFFICE_HOURS, workTimes, type DaySchedule } from "../../calendars/work-hours.ts";
+import { toSchedule, type BusyTime } from "../../calendars/busy-times.ts";
+import {
+  busyIn,
+  timesOf,
+  toItem,
+  windowOf,
+  workHoursOf,
+  zoneOf,
+  type OwnedCalendar,
+} from "../../calendars/meeting-times.ts";
 import type { EmulatedService } from "../../emulated-service.ts";
 import { operationsOf } from "../../http/operation.ts";
 import type { Route } from "../../http/routes.ts";
@@ -25,24 +28,6 @@ import { calendarOf } from "./calendar-routes.ts";
 import { pageOf } from "../pages.ts";
 import { pageSchema, pageToken } from "../schemas.ts";
 import type { UnifiedOptions } from "../unified-routes.ts";
-
-type Search = z.output<typeof AVAILABLE_TIMES>;
-type Attendee = z.output<typeof SUGGEST>["attendees"][number];
-
-/** A calendar, and whose it is. */
-interface OwnedCalendar extends Calendar {
-  readonly owner: Account;
-}
-
-/** Who takes part in a meeting. */
-interface Participant {
-  /** What the request says of them. */
-  readonly attendee: Partial<Attendee>;
-  /** Undefined where it cannot be seen. */
-  readonly calendar?: OwnedCalendar | undefined;
-}
-
-const MINUTE_MS = 60_000;
 
 /** Free/busy and availability. @see protocol 4.1 */
 export function availabilityRoutes(service: EmulatedService, { pageSize }: UnifiedOptions): readonly Route[] {
@@ -152,58 +137,6 @@ function withOwn<T extends { readonly email: string }>(
 
 function isSame(email: string, other: string): boolean {
   return email.toLowerCase() === other.toLowerCase();
-}
-
-function windowOf({ timeMin, timeMax }: z.output<typeof FREE_BUSY>): Interval {
-  return { startMs: timeMin, endMs: timeMax };
-}
-
-function busyIn({ owner, records }: OwnedCalendar, { startMs, endMs }: Interval): readonly BusyTime[] {
-  return busyTimes(instancesBetween(records.values(), { timeMin: startMs, timeMax: endMs }), owner.email);
-}
-
-/** The times at which all can meet. */
-function timesOf(search: Search, participants: readonly Participant[]): Iterable<Interval> {
-  const { availabilityIntervals, freeStatuses, bufferBetweenMinutes } = search;
-  const window = windowOf(search);
-  const withBuffer = { ...window, endMs: window.endMs + bufferBetweenMinutes * MINUTE_MS };
-  const timezone = zoneOf(search);
-  const inside = participants.flatMap(({ attendee }) => {
-    const workHours = workHoursOf(search, attendee);
-    const working = workTimes(workHours.daySchedules, workHours.timezone, window);
-    return attendee.freeIntervals === undefined ? [working] : [working, attendee.freeIntervals];
-  });
-  if (availabilityIntervals !== undefined) inside.push(datedTimes(availabilityIntervals.intervals, timezone, window));
-  const busy = participants.flatMap(({ attendee, calendar }) => [
-    ...(attendee.busyIntervals ?? []),
-    ...(calendar === undefined ? [] : busyIn(calendar, withBuffer)).filter(
-      ({ status }) => !freeStatuses.includes(status),
-    ),
-  ]);
-  return availableTimes({ ...search, window, timezone, inside, busy });
-}
-
-interface WorkHours {
-  readonly timezone: string;
-  readonly daySchedules: readonly DaySchedule[];
-}
-
-/** What is said of an attendee, or else of all, or else the usual: a mailbox of the emulator has no work hours of its own. */
-function workHoursOf(search: Partial<Search>, { workHours, timezone }: Partial<Attendee>): WorkHours {
-  const { defaultWorkHours } = search;
-  return {
-    timezone: workHours?.timezone ?? timezone ?? defaultWorkHours?.timezone ?? zoneOf(search),
-    daySchedules: workHours?.daySchedules ?? defaultWorkHours?.daySchedules ?? OFFICE_HOURS,
-  };
-}
-
-function zoneOf({ defaultTimezone = "UTC" }: Partial<Search>): string {
-  return defaultTimezone;
-}
-
-function toItem({ startMs, endMs }: Interval, zone: string) {
-  const [start, end] = [startMs, endMs].map((ms) => toEventTime(ms, { zone, isAllDay: false }).dateTime);
-  return { start, end };
 }
 
 function toBusyItem({ status, ...time }: BusyTime) {
