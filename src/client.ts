@@ -54,6 +54,13 @@ export type {
   Recurrence,
   SavedEvent,
 } from "./client/records/calendar-event.ts";
+export type {
+  AttachedGroup,
+  BookableTime,
+  BookableTimes,
+  BookedMeeting,
+  BookingProfile,
+} from "./client/records/booking.ts";
 export type { Calendar } from "./client/records/calendar.ts";
 export type { Contact, ContactCompany, ContactEmail, ContactName, ContactPhone } from "./client/records/contact.ts";
 export type {
@@ -93,6 +100,21 @@ export {
   type TrackingEventsOptions,
   type TrackingListOptions,
 } from "./client/unified/tracking.ts";
+
+// Bookings: parts of a client and of an application, and a public form
+export { createBookingForm, type BookingForm, type BookingFormOptions } from "./client/bookings/booking-form.ts";
+export type { BookableTimesOptions, BookOptions, NewMeeting } from "./client/bookings/booking-calls.ts";
+export {
+  bookingsOf,
+  groupBookingsOf,
+  type AccountBookings,
+  type AvailableProfilesRequest,
+  type BookingProfileBody,
+  type Bookings,
+  type GroupBookings,
+  type NewGroup,
+  type WeekWorkHours,
+} from "./client/bookings/bookings.ts";
 
 // Members of a client
 export type { Availability, FreeBusyRequest, MeetingTimesRequest } from "./client/unified/availability.ts";

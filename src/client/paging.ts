@@ -12,22 +12,24 @@ export interface Page<T> {
 }
 
 /** A list: `for await (const record of ...)` walks all of it; `pages()` gives page after page, `page(token)` a single one. */
-export interface Paged<T> extends AsyncIterable<T> {
+export interface Paged<T, P extends Page<T> = Page<T>> extends AsyncIterable<T> {
   /** All pages, from the first. */
-  pages(): AsyncIterable<Page<T>>;
+  pages(): AsyncIterable<P>;
   /** One page: the first one, or the one behind a `nextPageToken`. */
-  page(pageToken?: string): Promise<Page<T>>;
+  page(pageToken?: string): Promise<P>;
 }
 
 /** @param fetchPage asks for the page behind a token; the first without one */
-export function createPaged<T>(fetchPage: (pageToken: string | undefined) => Promise<Page<T>>): Paged<T> {
-  async function fetchNext(token: string | undefined): Promise<Page<T>> {
+export function createPaged<T, P extends Page<T> = Page<T>>(
+  fetchPage: (pageToken: string | undefined) => Promise<P>,
+): Paged<T, P> {
+  async function fetchNext(token: string | undefined): Promise<P> {
     const page = await fetchPage(token);
     if (token === undefined || page.nextPageToken !== token) return page;
     throw new HooklineError("page-repeated", "The service gave the token of a page on that page: its list never ends.");
   }
 
-  async function* pages(): AsyncGenerator<Page<T>, void, undefined> {
+  async function* pages(): AsyncGenerator<P, void, undefined> {
     let token: string | undefined;
     do {
       const page = await fetchNext(token);

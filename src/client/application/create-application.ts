@@ -9,6 +9,7 @@ import { countedPageReader, createPaged, type Paged } from "../paging.ts";
 import { readAccount, readToken, type Account, type AccountToken } from "../records/account.ts";
 import { readNothing } from "../records/reader.ts";
 import type { ConnectionOptions, RequestOptions } from "../request-options.ts";
+import { withParts } from "../unified/part.ts";
 import { toBasic } from "../web-crypto.ts";
 
 /** Options of {@link createApplication}. */
@@ -147,7 +148,7 @@ export function createApplication(options: ApplicationOptions): Application {
     });
   }
 
-  return {
+  const application: Application = {
     accounts: {
       list: (given) => list(ACCOUNTS, given),
       get: (id, request) =>
@@ -164,4 +165,5 @@ export function createApplication(options: ApplicationOptions): Application {
       createAccount: (accId, body, given) => create(`${SERVICE_ACCOUNTS}/{accId}/accounts`, body, { ...given, accId }),
     },
   };
+  return withParts(application, send);
 }

@@ -1,5 +1,4 @@
 import { UsageError } from "../../errors.ts";
-import type { Client } from "../create-client.ts";
 import type { Send } from "../http/transport.ts";
 
 const sends = new WeakMap<object, Send>();
@@ -10,11 +9,11 @@ export function withParts<C extends object>(client: C, send: Send): C {
   return client;
 }
 
-/** The connection of a client. @throws UsageError `client-unknown` */
-export function sendOf(client: Client): Send {
+/** The connection of a client, or of an application. @throws UsageError `client-unknown` */
+export function sendOf(client: object): Send {
   const send = sends.get(client);
   if (send !== undefined) return send;
-  throw new UsageError("client-unknown", "The client is none that createClient or clients() gave.", {
+  throw new UsageError("client-unknown", "The client is none that createClient, clients() or createApplication gave.", {
     fix: "Give the object itself: a copy of it has no connection.",
   });
 }
