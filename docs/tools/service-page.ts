@@ -79,6 +79,19 @@ const PLACES: Readonly<Record<string, string>> = {
   OAuth: "oauth",
   Accounts: "application.accounts",
   ServiceAccounts: "application.serviceAccounts",
+  Tasks: "client.tasks(listId)",
+  Bookings: "bookingsOf(client)",
+  AccountBookings: "bookingsOf(client)",
+  GroupBookings: "groupBookingsOf(application)",
+  BookingForm: "createBookingForm(options)",
+};
+
+/** The same, of those that have a delta sync, by their files. */
+const SYNCS: Readonly<Record<string, string>> = {
+  "calendar.ts": "client.calendar(id)",
+  "messages.ts": "client.messages",
+  "contacts.ts": "client.contacts",
+  "tasks.ts": "client.tasks(listId)",
 };
 
 /** By operation: a comment of a member begins with it. */
@@ -93,19 +106,24 @@ function clientCalls(): ReadonlyMap<string, string> {
     for (const [, declared, operation, member] of source.matchAll(found)) {
       if (declared !== undefined)
         place = PLACES[declared] ?? `client.${declared.charAt(0).toLowerCase()}${declared.slice(1)}`;
-      else if (operation !== undefined) calls.set(toKey(operation), `\`${place}.${member}()\``);
+      else if (operation !== undefined) {
+        calls.set(toKey(operation), `\`${place}.${member}()\``);
+        if (place === PLACES["Bookings"])
+          calls.set(toKey(operation.replace("/account/", "/group/")), `\`${PLACES["GroupBookings"]}.${member}()\``);
+      }
     }
-    const owner = name.endsWith("calendar.ts") ? "client.calendar(id)" : `client.${name.replace(/^.*\/|\.ts$/g, "")}`;
-    for (const [, path = ""] of source.matchAll(/createDeltaSync\(send, \{\s*path: ["`]([^"`]+)["`]/g))
-      for (const [line, member] of [
-        ["POST ", "start"],
-        ["GET ", "updated"],
-        ["GET ", "deleted"],
-      ] as const)
-        calls.set(
-          toKey(line + path.replace("${path}", "/v1/calendars/{}") + (member === "start" ? "" : `/${member}`)),
-          `\`${owner}.sync.${member}()\``,
-        );
+    const owner = SYNCS[name.replace(/^.*[\\/]/, "")];
+    for (const [, path = ""] of source.matchAll(/createDeltaSync\(send, \{\s*path: ["`]([^"`]+)["`]/g)) {
+      const start = toKey(path.replaceAll(/\$\{(\w+)\}/g, (_, constant: string) => constantOf(source, constant)));
+      calls.set(`POST ${start}`, `\`${owner}.sync.start()\``);
+      for (const walk of ["updated", "deleted"]) calls.set(`GET ${start}/${walk}`, `\`${owner}.sync.${walk}()\``);
+    }
   }
   return calls;
+}
+
+/** The text of a constant, with those that are in it. */
+function constantOf(source: string, name: string): string {
+  const text = new RegExp(`const ${name} = ["\`]([^"\`]+)["\`]`).exec(source)?.[1] ?? "";
+  return text.replaceAll(/\$\{(\w+)\}/g, (_, inner: string) => constantOf(source, inner));
 }

@@ -7,9 +7,11 @@ import { toProblem, type Problem } from "../receiver/health/problem-catalog.ts";
 export const LISTED_FAMILIES: readonly string[] = ["email", "calendarEvent", "contact", "task"];
 
 /** Where else to look, by family. */
-const LOOKED_THROUGH: Readonly<Record<string, string>> = {
-  tracking: "`GET /v1/email/tracking/events` lists them, from one time to another",
-  booking: "what was booked is in the calendar of the profile: `calendar(id).events.range`",
+const LOOKED_THROUGH: Readonly<Record<string, (count: GapCount) => string>> = {
+  tracking: ({ from, until }) =>
+    `\`trackingOf(client).events({ from: "${timeText(from)}"${until === undefined ? "" : `, to: "${timeText(until)}"`} })\` lists them`,
+  booking: () =>
+    'what was booked is in the calendar of the profile: `client.calendar("primary").events.range(window)` of its account, by `createdTime`',
 };
 
 /**
@@ -21,7 +23,7 @@ export function gapProblems(counts: readonly GapCount[], handled: readonly strin
     const detail = describe(count);
     const clear = `run \`hookline inbox gaps clear --family ${count.family}\``;
     if (!LISTED_FAMILIES.includes(count.family))
-      return toProblem("gap-unlisted", { detail, fix: `${lookedThrough(count.family)}, then ${clear}.` });
+      return toProblem("gap-unlisted", { detail, fix: `${lookedThrough(count)}, then ${clear}.` });
     // While it goes on, the subscription's error is a problem of its own.
     if (count.open === count.count || handled === undefined || handled.includes(count.family)) return [];
     const fix = `Register \`receiver.on("${count.family}.changes", handler)\`, or \`deltaSync\`; or fetch what changed by hand, then ${clear}.`;
@@ -29,8 +31,8 @@ export function gapProblems(counts: readonly GapCount[], handled: readonly strin
   });
 }
 
-function lookedThrough(family: string): string {
-  const where = LOOKED_THROUGH[family];
+function lookedThrough(count: GapCount): string {
+  const where = LOOKED_THROUGH[count.family]?.(count);
   return `Compare your copy with the service by hand${where === undefined ? "" : ` (${where})`}`;
 }
 

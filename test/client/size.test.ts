@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { bundle } from "../mounts/bundle.ts";
 
 /** KiB, gzipped, without zod, which an app that has the rest of this package has already. */
-const BUDGET_KIB = 17.5;
+const BUDGET_KIB = 18.5;
 
 test(`hookline/client for a browser has ${BUDGET_KIB} KiB at most, and nothing of Node`, async () => {
   const { code, metafile } = await bundle({

@@ -102,6 +102,7 @@ describe("a client in a bundle", () => {
     ["draftsOf, draftTrackingOf", 1],
     ["trackingOf", 1],
     ["accountOf", 0.6],
+    ["bookingsOf", 1.2],
   ])("%s adds %d KiB at most", async (names, most) => {
     const alone = await weighs("createClient");
     const { kib, files } = await weighs(`createClient, ${names}`);
@@ -111,7 +112,8 @@ describe("a client in a bundle", () => {
 });
 
 /** Modules that `createClient` does not need. */
-const PARTS = /\/(?:application\/|oauth\/|sync-config\/|unified\/(?:account|drafts|folders|tracking)\.ts)/;
+const PARTS =
+  /\/(?:application\/|bookings\/bookings|oauth\/|sync-config\/|unified\/(?:account|drafts|folders|tracking)\.ts)/;
 
 /** A mount needs a receiver; the signature functions, the client and a thread do not. */
 function programOf(entry: string): string {

@@ -32,7 +32,9 @@ describe("health()", () => {
         message: expect.stringMatching(
           /It is 2 resources of tracking, since 2026-05-06T07:08:09.000Z until 2026-\S+Z\.$/,
         ),
-        fix: expect.stringMatching(/GET \/v1\/email\/tracking\/events.*hookline inbox gaps clear --family tracking/),
+        fix: expect.stringMatching(
+          /`trackingOf\(client\)\.events\(\{ from: "2026-05-06T07:08:09.000Z", to: "2026-\S+Z" \}\)`.*hookline inbox gaps clear --family tracking/,
+        ),
       }),
     ]);
     expect(await codesOf(receiver)).not.toContain("gap-unhandled");
@@ -182,7 +184,11 @@ test("a gap of bookings names the calendar to look through", async () => {
   await own.send(lifecycleBody("active", { resource: "/booking/31" }));
   await own.pass();
   expect(await problemsOf(own.receiver, "gap-unlisted")).toEqual([
-    expect.objectContaining({ fix: expect.stringMatching(/calendar of the profile.*--family booking/) }),
+    expect.objectContaining({
+      fix: expect.stringMatching(
+        /calendar of the profile: `client\.calendar\("primary"\)\.events\.range.*--family booking/,
+      ),
+    }),
   ]);
 });
 

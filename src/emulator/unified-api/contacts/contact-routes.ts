@@ -34,6 +34,7 @@ export function contactRoutes(service: EmulatedService, options: UnifiedOptions)
       method: "POST",
       path: PATH,
       summary: "Creates a contact.",
+      causes: "contact.created",
       body: CONTACT_FIELDS,
       answer: CONTACT_OR_ID,
       status: 201,
@@ -52,6 +53,7 @@ export function contactRoutes(service: EmulatedService, options: UnifiedOptions)
       method: "PATCH",
       path: `${PATH}/:id`,
       summary: "Updates a contact.",
+      causes: "contact.updated",
       headers: IF_MATCH,
       body: CONTACT_FIELDS,
       answer: CONTACT_OR_ID,
@@ -67,6 +69,8 @@ export function contactRoutes(service: EmulatedService, options: UnifiedOptions)
       method: "DELETE",
       path: `${PATH}/:id`,
       summary: "Deletes a contact.",
+      isExact: true,
+      causes: "contact.deleted",
       errors: [404],
       run({ caller, param }) {
         caller.mailbox.remove(contactsOf(caller), contactOf(caller, param("id")).id);
