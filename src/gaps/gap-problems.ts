@@ -8,10 +8,8 @@ export const LISTED_FAMILIES: readonly string[] = ["email", "calendarEvent", "co
 
 /** Where else to look, by family. */
 const LOOKED_THROUGH: Readonly<Record<string, (count: GapCount) => string>> = {
-  tracking: ({ from, until }) =>
-    `\`trackingOf(client).events({ from: "${timeText(from)}"${until === undefined ? "" : `, to: "${timeText(until)}"`} })\` lists them`,
-  booking: () =>
-    'what was booked is in the calendar of the profile: `client.calendar("primary").events.range(window)` of its account, by `createdTime`',
+  tracking: ({ from }) => `\`trackingOf(client).events({ from: "${timeText(from)}" })\` lists them`,
+  booking: () => 'what was booked is in the calendar of the profile: `client.calendar("primary").events.range`',
 };
 
 /**
