@@ -9,7 +9,7 @@ export const LISTED_FAMILIES: readonly string[] = ["email", "calendarEvent", "co
 /** Where else to look, by family. */
 const LOOKED_THROUGH: Readonly<Record<string, (count: GapCount) => string>> = {
   tracking: ({ from }) => `\`trackingOf(client).events({ from: "${timeText(from)}" })\` lists them`,
-  booking: () => 'what was booked is in the calendar of the profile: `client.calendar("primary").events.range`',
+  booking: () => 'what was booked is in the calendar of the profile: `calendar("primary").events.range`',
 };
 
 /**

@@ -25,12 +25,12 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./adapter": { target: "node", kib: 89 },
   "./signature": { target: "workers", kib: 8 },
   // zod is most of it: test/client/size.test.ts has the budget without it.
-  "./client": { target: "workers", kib: 26.5 },
+  "./client": { target: "workers", kib: 27.25 },
   "./subscriptions": { target: "node", kib: 90.5 },
   "./testing": { target: "node", kib: 98.7 },
   "./sync": { target: "node", kib: 90.5 },
   // No app has it in a bundle; what computes series is a third of it.
-  "./emulator": { target: "node", kib: 238 },
+  "./emulator": { target: "node", kib: 243 },
   "./node": { target: "node", kib: 93.5 },
   "./express": { target: "node", kib: 93.5 },
   "./koa": { target: "node", kib: 93.5 },

@@ -186,7 +186,7 @@ test("a gap of bookings names the calendar to look through", async () => {
   expect(await problemsOf(own.receiver, "gap-unlisted")).toEqual([
     expect.objectContaining({
       fix: expect.stringMatching(
-        /calendar of the profile: `client\.calendar\("primary"\)\.events\.range.*--family booking/,
+        /calendar of the profile: `calendar\("primary"\)\.events\.range.*--family booking/,
       ),
     }),
   ]);
