@@ -60,6 +60,7 @@ export type {
   BookableTimes,
   BookedMeeting,
   BookingProfile,
+  WeekWorkHours,
 } from "./client/records/booking.ts";
 export type { Calendar } from "./client/records/calendar.ts";
 export type { Contact, ContactCompany, ContactEmail, ContactName, ContactPhone } from "./client/records/contact.ts";
@@ -113,7 +114,6 @@ export {
   type Bookings,
   type GroupBookings,
   type NewGroup,
-  type WeekWorkHours,
 } from "./client/bookings/bookings.ts";
 
 // Members of a client

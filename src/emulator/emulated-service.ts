@@ -124,7 +124,8 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
   const bookings = createBookings({
     clock,
     accounts,
-    announce: (account, { id, fields }, entry) => tell(account, [`/booking/${id}`, `/booking/${fields.name}`], entry),
+    announce: (account, { id, fields }, entry) =>
+      tell(account, [`/booking/${id}`, `/booking/${fields.name ?? id}`], entry),
   });
 
   /** A change is announced to all who watch, unless the service cannot see it. */

@@ -9,11 +9,13 @@ import {
   readAttachedGroup,
   readProfile,
   readProfileIds,
+  readWorkHours,
   type AttachedGroup,
   type BookableTime,
   type BookableTimes,
   type BookedMeeting,
   type BookingProfile,
+  type WeekWorkHours,
 } from "../records/booking.ts";
 import { readNothing, recordReader, type Reader } from "../records/reader.ts";
 import type { RequestOptions } from "../request-options.ts";
@@ -100,16 +102,10 @@ export interface NewGroup {
   required?: "one" | "all" | undefined;
 }
 
-/** When an account works. */
-export interface WeekWorkHours {
-  readonly [field: string]: unknown;
-}
-
 const readPage = countedPageReader(readProfile);
 const readGroups = countedPageReader(readAttachedGroup);
 const readAccounts = countedPageReader(readAccountIds);
 const readConfirmed = recordReader<{ id: string }>({ id: z.string() });
-const readWorkHours: Reader<WeekWorkHours> = recordReader<object>({});
 const done = { read: readNothing, answerOptional: true };
 
 /** The bookings of a client's account: a part of its own. */

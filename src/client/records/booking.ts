@@ -102,6 +102,22 @@ export const readBookedMeeting: Reader<BookedMeeting> = (json) => {
   return { ...(ReservationId !== undefined && { reservationId: ReservationId }), ...booked };
 };
 
+interface WorkHoursFields {
+  /** IANA name of the zone. */
+  readonly timezone?: string;
+  readonly daySchedules?: readonly { readonly dayOfWeek?: string; readonly [field: string]: unknown }[];
+}
+
+/** When an account works. Fields that are not listed here are kept, such as the `workingIntervals` of a day. */
+export interface WeekWorkHours extends WorkHoursFields {
+  readonly [field: string]: unknown;
+}
+
+export const readWorkHours: Reader<WeekWorkHours> = recordReader<WorkHoursFields>({
+  timezone: text,
+  daySchedules: nestedList<{ dayOfWeek?: string }>({ dayOfWeek: text }),
+});
+
 interface GroupFields {
   /** The name that your program has for it. */
   readonly extId: string;

@@ -44,7 +44,7 @@ export interface Bookings {
     wanted: WantedMeeting,
     forMs: number,
   ): (Group & { readonly reservationId: number }) | undefined;
-  /** One that is neither confirmed nor over. */
+  /** One that is neither confirmed nor over, of a profile and of accounts that are there. */
   reservation(ownerId: number | undefined, id: number): Reservation | undefined;
   /** Books it. @returns the id of the event */
   confirm(reservation: Reservation): string;
@@ -134,7 +134,9 @@ export function createBookings({ clock, accounts, announce }: BookingsDeps): Boo
     },
     reservation(ownerId, id) {
       const found = reservations.get(id);
-      const isThere = found !== undefined && isHeld(found) && profiles.of(ownerId).includes(found.meeting.profile);
+      if (found === undefined || !isHeld(found)) return undefined;
+      const { profile, accountIds } = found.meeting;
+      const isThere = profiles.of(ownerId).includes(profile) && accountIds.every((account) => accounts.has(account));
       return isThere ? found : undefined;
     },
     confirm({ id, meeting }) {

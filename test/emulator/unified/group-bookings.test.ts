@@ -139,7 +139,7 @@ test("who is to take part can be chosen: accounts, or groups by their external i
 });
 
 test("an account without access is never free, and no reservation with it is confirmed", async () => {
-  const { groups, id, ids, lin, ada } = await startGroup();
+  const { groups, id, ids, lin, ada, application } = await startGroup();
   await groups.attachAccounts(id, [ids.ada, ids.lin]);
   await groups.book(id, { time: { start: at("08:00") } });
   await groups.update(id, { availabilityStep: 60 });
@@ -149,6 +149,9 @@ test("an account without access is never free, and no reservation with it is con
   expect(await startsOf(groups.times(id, { ...DAY, required: "all" }))).toEqual([]);
   await ada.expireCredentials();
   expect(await startsOf(groups.times(id, DAY))).toEqual([]);
+  await lin.restoreCredentials();
+  await application.accounts.delete(ids.ada);
+  await expect(groups.confirm(5001)).rejects.toThrow(NotFound);
 });
 
 test("POST .../dynamic/availability gives the profiles that have a free time in a window", async () => {
