@@ -66,7 +66,7 @@ test("GET /v1/book/account/workHours", async () => {
 });
 
 test("GET .../meeting lists times that are free, in the work hours of the profile, page by page, day by day", async () => {
-  const { bookings, account } = await startBookings();
+  const { bookings, account, client } = await startBookings();
   const workHours = {
     timezone: "Europe/Berlin",
     daySchedules: [{ dayOfWeek: "monday", workingIntervals: [{ start: "09:00:00Z", end: "12:00:00Z" }] }],
@@ -85,6 +85,9 @@ test("GET .../meeting lists times that are free, in the work hours of the profil
   expect(first).toMatchObject({ durationMinutes: 60, availabilityStep: 60, timeAvailableFor: "30D", subject: "Intro" });
   expect(first.nextFromDate).toBe("2026-01-06");
   expect(await startsOf(bookings.times(id, { ...DAY, limit: 1 }))).toEqual(["09:00", "11:00"]);
+  const query = { ...DAY, offset: 1, limit: 1 };
+  const second = await client.request("GET", `/v1/book/account/profiles/${id}/meeting`, { query });
+  expect(second).toMatchObject({ items: [{ start: `${MONDAY}T11:00:00+01:00` }] });
   const week = await bookings.times(id, { fromDate: MONDAY }).page();
   expect(week.nextFromDate).toBe("2026-01-12");
   const offset = await bookings.times(id, { ...DAY, limit: 1 }).page(first.nextPageToken);

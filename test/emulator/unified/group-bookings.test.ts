@@ -71,6 +71,9 @@ test("GET .../meeting: one of the accounts and groups is enough, unless all are 
   await groups.detachAccounts(id, [ids.ada]);
   const both = await groups.times(id, { ...DAY, required: "all" }).page();
   expect(both.records[0]).toMatchObject({ start: at("12:00"), accountIds: [ids.grace], groupXids: ["any"] });
+  await groups.attachGroups(id, [{ extId: "nobody", required: "all" }]);
+  expect((await groups.times(id, DAY).page()).records[0]?.groupXids).toEqual(["any"]);
+  expect(await startsOf(groups.times(id, { ...DAY, required: "all" }))).toEqual([]);
   await expect(groups.times(7).page()).rejects.toThrow(NotFound);
 });
 
@@ -136,6 +139,20 @@ test("who is to take part can be chosen: accounts, or groups by their external i
   await groups.book(id, { time: { start: at("16:00") }, accountIds: [ids.grace] }, { reserveForMinutes: 5 });
   await groups.cancel(5002);
   await expect(groups.cancel(5002)).rejects.toThrow(NotFound);
+});
+
+test("where one is enough, the first that is free takes part: of the profile, and of a group", async () => {
+  const { groups, id, ids, ada, lin, meetings } = await startGroup();
+  const count = async () => [(await meetings(ada)).length, (await meetings(lin)).length];
+  await groups.update(id, { availabilityStep: 60 });
+  await groups.attachAccounts(id, [ids.ada, ids.lin]);
+  await groups.attachGroups(id, [{ extId: "any", accountIds: [ids.lin, ids.ada] }]);
+  expect(await count()).toEqual([1, 0]);
+  expect(await groups.book(id, { time: { start: at("09:00") } })).not.toHaveProperty("groupXid");
+  expect(await count()).toEqual([2, 0]);
+  const booked = await groups.book(id, { time: { start: at("10:00") }, groupXids: ["any"] }, { required: "all" });
+  expect(booked).toMatchObject({ groupXid: "any" });
+  expect(await count()).toEqual([2, 1]);
 });
 
 test("an account without access is never free, and no reservation with it is confirmed", async () => {

@@ -100,3 +100,15 @@ test("the id of a tracking is a text in the answer to a sending, or a number (`v
   expect(await send()).toEqual(["3001", 3002]);
   expect(await send("number")).toEqual([3001, 3002]);
 });
+
+test("an opening is told of to nobody while the subscription is errored", async () => {
+  const { account, emulator, first, notified } = await startTracked();
+  await notified();
+  await account.expireCredentials();
+  expect(await notified()).toMatchObject([{ lifecycleEvent: "error" }]);
+  await emulator.open({ id: first.id ?? "" });
+  expect(await notified()).toEqual([]);
+  await account.restoreCredentials();
+  await emulator.open({ id: first.id ?? "" });
+  expect(await notified()).toMatchObject([{ lifecycleEvent: "active" }, { eventType: "open", openNumber: 4 }]);
+});
