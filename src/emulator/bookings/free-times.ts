@@ -14,7 +14,7 @@ export interface FreeTime extends Interval {
 }
 
 /** An account whose calendar the service can see, and times at which it is taken beside that. */
-export interface Bookable {
+interface Bookable {
   readonly calendar: OwnedCalendar;
   readonly held: readonly Interval[];
 }
