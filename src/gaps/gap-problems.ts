@@ -7,9 +7,9 @@ import { toProblem, type Problem } from "../receiver/health/problem-catalog.ts";
 export const LISTED_FAMILIES: readonly string[] = ["email", "calendarEvent", "contact", "task"];
 
 /** Where else to look, by family. */
-const LOOKED_THROUGH: Readonly<Record<string, (count: GapCount) => string>> = {
-  tracking: ({ from }) => `\`trackingOf(client).events({ from: "${timeText(from)}" })\` lists them`,
-  booking: () => 'what was booked is in the calendar of the profile: `calendar("primary").events.range`',
+const LOOKED_THROUGH: Readonly<Record<string, (from: string) => string>> = {
+  tracking: (from) => `\`trackingOf(client).events({ from: "${from}" })\` lists them`,
+  booking: () => 'the calendar of the profile has them: `calendar("primary").events`',
 };
 
 /**
@@ -29,8 +29,8 @@ export function gapProblems(counts: readonly GapCount[], handled: readonly strin
   });
 }
 
-function lookedThrough(count: GapCount): string {
-  const where = LOOKED_THROUGH[count.family]?.(count);
+function lookedThrough({ family, from }: GapCount): string {
+  const where = LOOKED_THROUGH[family]?.(timeText(from));
   return `Compare your copy with the service by hand${where === undefined ? "" : ` (${where})`}`;
 }
 

@@ -37,7 +37,7 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./fastify": { target: "node", kib: 93.5 },
   "./nest": { target: "node", kib: 94.5 },
   "./gcp": { target: "node", kib: 93.5 },
-  "./azure": { target: "node", kib: 87.5 },
+  "./azure": { target: "node", kib: 87.75 },
   "./aws-lambda": { target: "node", kib: 88 },
   "./fetch": { target: "workers", kib: 72 },
   "./hono": { target: "workers", kib: 72 },
@@ -57,7 +57,7 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./redis": { target: "node", kib: 86.5 },
   "./prometheus": { target: "node", kib: 89 },
   // Without `@opentelemetry/api`.
-  "./opentelemetry": { target: "node", kib: 88.5 },
+  "./opentelemetry": { target: "node", kib: 88.75 },
 };
 
 describe("the size of an entry in a bundle", () => {

@@ -185,7 +185,7 @@ test("a gap of bookings names the calendar to look through", async () => {
   await own.pass();
   expect(await problemsOf(own.receiver, "gap-unlisted")).toEqual([
     expect.objectContaining({
-      fix: expect.stringMatching(/calendar of the profile: `calendar\("primary"\)\.events\.range.*--family booking/),
+      fix: expect.stringMatching(/calendar of the profile has them: `calendar\("primary"\)\.events`.*--family booking/),
     }),
   ]);
 });
