@@ -122,13 +122,25 @@ export function groupBookingsOf(application: Application): GroupBookings {
   const send = sendOf(application);
   const root = "/v1/book/group";
   const one = `${root}/profiles/{id}`;
-  const list = <T>(path: string, id: Id, read: Reader<Page<T>>, options?: RequestOptions): Paged<T> =>
-    createPaged((offset) =>
-      send({ method: "GET", path: `${one}/${path}`, params: { id }, query: { offset }, read, options }),
-    );
+  const list =
+    <T>(path: string, read: Reader<Page<T>>) =>
+    (id: Id, options?: RequestOptions): Paged<T> =>
+      createPaged((offset) =>
+        send({ method: "GET", path: `${one}/${path}`, params: { id }, query: { offset }, read, options }),
+      );
   // Done twice is done once.
-  const change = (path: string, id: Id, body: object, options?: RequestOptions): Promise<void> =>
-    send({ method: "POST", path: `${one}/${path}`, params: { id }, body, repeatable: true, ...done, options });
+  const change =
+    (path: string, field: string) =>
+    (id: Id, given: unknown, options?: RequestOptions): Promise<void> =>
+      send({
+        method: "POST",
+        path: `${one}/${path}`,
+        params: { id },
+        body: { [field]: given },
+        repeatable: true,
+        ...done,
+        options,
+      });
   return {
     ...createBookings(send, root),
     available: async ({ timeMin, timeMax, ...request }, options) =>
@@ -140,12 +152,12 @@ export function groupBookingsOf(application: Application): GroupBookings {
         read: readProfileIds,
         options,
       }),
-    groups: (id, options) => list("attachGroups", id, readGroups, options),
-    attachGroups: (id, groups, options) => change("attachGroups", id, { groups }, options),
-    detachGroups: (id, groups, options) => change("detachGroups", id, { groups }, options),
-    accounts: (id, options) => list("attachAccounts", id, readAccounts, options),
-    attachAccounts: (id, accountIds, options) => change("attachAccounts", id, { accountIds }, options),
-    detachAccounts: (id, accountIds, options) => change("detachAccounts", id, { accountIds }, options),
+    groups: list("attachGroups", readGroups),
+    attachGroups: change("attachGroups", "groups"),
+    detachGroups: change("detachGroups", "groups"),
+    accounts: list("attachAccounts", readAccounts),
+    attachAccounts: change("attachAccounts", "accountIds"),
+    detachAccounts: change("detachAccounts", "accountIds"),
   };
 }
 

@@ -29,7 +29,7 @@ export interface ProfileFields {
 /** Accounts that count as one in a profile of groups. */
 export interface AttachedGroup {
   readonly extId: string;
-  readonly accountIds: readonly number[];
+  accountIds: readonly number[];
   /** Of its accounts. */
   readonly required: Required;
 }
@@ -79,7 +79,7 @@ export function createProfiles(): Profiles {
       all = all.filter(({ ownerId }) => ownerId !== accountId);
       for (const profile of all) {
         profile.accountIds = profile.accountIds.filter(isOther);
-        profile.groups = profile.groups.map((group) => ({ ...group, accountIds: group.accountIds.filter(isOther) }));
+        for (const group of profile.groups) group.accountIds = group.accountIds.filter(isOther);
       }
     },
     clear() {

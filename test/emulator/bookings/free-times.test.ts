@@ -125,10 +125,10 @@ test("the free times of a profile are those that a walk through every minute fin
         const endMs = ms + durationMinutes * MINUTE_MS;
         if (date < fromDate || date >= isoDate(firstMs + days * DAY_MS) || shown % availabilityStep !== 0) continue;
         if (ms < earliestMs || endMs > latestMs) continue;
-        const open = [1, 2, 3].filter((id) => isOpen(id, ms, endMs));
-        const accountIds = search.accountIds.filter((id) => open.includes(id));
+        const open = new Set([1, 2, 3].filter((id) => isOpen(id, ms, endMs)));
+        const accountIds = search.accountIds.filter((id) => open.has(id));
         const groupXids = groups.flatMap((group, nth) => {
-          const there = group.accountIds.filter((id) => open.includes(id)).length;
+          const there = group.accountIds.filter((id) => open.has(id)).length;
           return there > 0 && (group.required === "one" || there === group.accountIds.length) ? [`g-${nth}`] : [];
         });
         const units = search.accountIds.length + groups.length;

@@ -80,12 +80,11 @@ export function attachRoutes(
       errors: [404],
       run({ body: { groups }, param }) {
         const profile = profileOf(service, undefined, param("id"));
-        for (const { extId, accountIds } of groups)
-          profile.groups = profile.groups.flatMap((group) => {
-            if (group.extId !== extId) return group;
-            if (accountIds === undefined) return [];
-            return { ...group, accountIds: group.accountIds.filter((id) => !accountIds.includes(id)) };
-          });
+        for (const { extId, accountIds } of groups) {
+          const group = profile.groups.find((one) => one.extId === extId);
+          if (accountIds === undefined) profile.groups = profile.groups.filter((one) => one !== group);
+          else if (group !== undefined) group.accountIds = group.accountIds.filter((id) => !accountIds.includes(id));
+        }
         return OK;
       },
     }),

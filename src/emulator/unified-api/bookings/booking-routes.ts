@@ -37,7 +37,10 @@ export function bookingRoutes(service: EmulatedService, options: UnifiedOptions)
   const group = operationsOf<Account | undefined>({
     tag: "Group bookings",
     auth: "basic",
-    caller: (context: Context) => void assertApplication(service, context),
+    caller(context: Context) {
+      assertApplication(service, context);
+      return undefined;
+    },
   });
   return [
     account({
