@@ -25,6 +25,12 @@ export async function compareAll(inbox: WorkingInbox, plain: PlainInbox, now: nu
     "other deliveries are unexpanded than should be",
   );
   await compareUnhandled(inbox, plain);
+  if (inbox.pauses !== undefined)
+    assert.deepEqual(
+      new Set(inbox.pauses.current().map(({ consumer, accountId }) => `${consumer} ${accountId}`)),
+      new Set(plain.pauses.map(({ consumer, accountId }) => `${consumer} ${accountId}`)),
+      "other jobs are paused than should be",
+    );
   compareStats(inbox, plain, now);
 }
 
@@ -45,7 +51,8 @@ export function compareClaims(
   plain: PlainInbox,
   { limits, now }: { readonly limits: ClaimLimits; readonly now: number },
 ): PlainJob[][] {
-  const heads = plain.heads().filter((head) => isPlainlySuspect(head) === (limits.suspects ?? false));
+  const isAsked = (head: PlainJob): boolean => isPlainlySuspect(head) === (limits.suspects ?? false);
+  const heads = plain.heads().filter((head) => isAsked(head) && !plain.isPaused(head));
   assert.ok(claims.length <= limits.max, `claim gave ${claims.length} claims, at most ${limits.max} were asked for`);
   const runs = claims.map((claim) => {
     const [{ id }] = claim.jobs;
@@ -110,7 +117,7 @@ function compareRun({ jobs }: Claim, run: readonly PlainJob[], now: number): voi
 
 function compareRest({ nextDueAt, suspects }: Omit<Claimed, "claims">, plain: PlainInbox, now: number): void {
   const heads = plain.heads();
-  const asked = heads.filter(isPlainlySuspect);
+  const asked = heads.filter((head) => isPlainlySuspect(head) && !plain.isPaused(head));
   if (asked.some((head) => isPlainlyDue(head, now))) assert.equal(suspects, true, "claim hides its suspects");
   else if (!asked.some(({ wasDue }) => wasDue)) assert.equal(suspects, false, "claim tells of suspects, there is none");
   const early = heads.filter((head) => !isPlainlyDue(head, now));
@@ -155,7 +162,8 @@ function compareStats(inbox: WorkingInbox, plain: PlainInbox, now: number): void
     blockedLanes >= blocked.length && blockedLanes <= retried.length,
     `stats tell of ${blockedLanes} blocked lanes, expected ${blocked.length} to ${retried.length}`,
   );
-  if (isShared) return;
+  // What is paused is nobody's oldest, once a claim has said so.
+  if (isShared || plain.pauses.length > 0) return;
   const times = jobs("waiting").map(({ receivedAt }) => receivedAt);
   const unexpanded = plain.unexpanded.map(({ delivery }) => delivery.receivedAt);
   // A replay stands behind younger ones: whether it is the oldest is a matter of taste.

@@ -1,5 +1,6 @@
 import type { JobOutcome } from "../../../src/inbox/port/claims.ts";
 import type { Delivery, Expanded, NewEvent, NewJob } from "../../../src/inbox/port/delivery.ts";
+import type { Paused } from "../../../src/inbox/port/pauses.ts";
 import {
   claimPlainly,
   isPlainlyDue,
@@ -32,6 +33,12 @@ export interface PlainInbox {
   expand(delivery: PlainDelivery, count: number, told: Told): Expanded;
   /** The first of each lane that is free. */
   heads(): PlainJob[];
+  pause(what: Paused): void;
+  /** @returns whether it was paused */
+  resume(what: Paused): boolean;
+  /** In no order. */
+  pauses: readonly Paused[];
+  isPaused(job: PlainJob): boolean;
   /** What comes with a head. */
   runOf(head: PlainJob, mergeMax: number): PlainJob[];
   claim(run: readonly PlainJob[], now: number): void;
@@ -86,6 +93,21 @@ export function createPlainInbox(dedupeWindowMs: number): PlainInbox {
   const plain: PlainInbox = {
     jobs: [],
     unexpanded: [],
+    pauses: [],
+    pause(what) {
+      plain.resume(what);
+      plain.pauses = [...plain.pauses, what];
+    },
+    resume({ consumer, accountId }) {
+      const before = plain.pauses;
+      plain.pauses = before.filter((one) => one.consumer !== consumer || one.accountId !== accountId);
+      return plain.pauses.length < before.length;
+    },
+    isPaused: (job) =>
+      plain.pauses.some(
+        ({ consumer = job.consumer, accountId = job.accountId }) =>
+          consumer === job.consumer && accountId === job.accountId,
+      ),
     store(delivery, expanded, answer) {
       if (expanded && plain.unexpanded.length === 0)
         return { expanded: true, ...addEvents(delivery, delivery.events, answer) };

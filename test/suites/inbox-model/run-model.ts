@@ -76,6 +76,16 @@ async function take(at: Course, step: Step): Promise<void> {
     case "restart":
       // What becomes of claims that stand then is not said.
       return held.some(({ stands }) => stands) ? undefined : bench.restart();
+    case "pause":
+      if (at.inbox.pauses === undefined) return;
+      await at.inbox.pauses.put({ ...step.what, reason: "a step", since: bench.clock.now() });
+      return plain.pause(step.what);
+    case "resume": {
+      if (at.inbox.pauses === undefined) return;
+      const wasPaused = await at.inbox.pauses.remove(step.what);
+      assert.equal(wasPaused, plain.resume(step.what), "resume says something else of what was paused");
+      return;
+    }
     case "put":
       return stones.put(at.inbox.tombstones, step, `at ${bench.clock.now()}`);
     case "lift":
@@ -88,6 +98,7 @@ async function finish(at: Course): Promise<void> {
   const { plain, held } = at;
   const limits = { max: 3, mergeMax: 2 };
   await go(at, { do: "let a month pass" });
+  for (const what of plain.pauses) await go(at, { do: "resume", what: what as { accountId: number } });
   for (;;) {
     const standing = held.filter(({ stands }) => stands).map((_, place) => place);
     await go(at, { do: "settle", claims: standing, outcomes: ALL_DONE });

@@ -30,7 +30,8 @@ export type Step =
   | { readonly do: "erase"; readonly account: number }
   | { readonly do: "pass" | "jump"; readonly ms: number }
   | { readonly do: "die" | "restart" | "let a month pass" }
-  | { readonly do: "put" | "lift"; readonly subscription: number; readonly source: string | undefined };
+  | { readonly do: "put" | "lift"; readonly subscription: number; readonly source: string | undefined }
+  | { readonly do: "pause" | "resume"; readonly what: { readonly consumer?: string; readonly accountId?: number } };
 
 /** A delivery to store. */
 export interface DeliveryToStore {
@@ -46,6 +47,7 @@ export function walksOf(length: number): Arbitrary<readonly Step[]> {
   const few = fc.array(fc.nat(7), { minLength: 1, maxLength: 3 });
   const states = fc.subarray(["dead", "unhandled"] as const, { minLength: 1 });
   const stone = { subscription: fc.constantFrom(5, 55), source: fc.constantFrom(undefined, "crm", "shop") };
+  const what = fc.constantFrom({ consumer: "default" }, { accountId: 1 }, { accountId: 2 }, { consumer: "default", accountId: 1 });
   const unique = fc.constantFrom<EntryToStore["unique"]>(["k", "1"], ["k", "2"], ["l", "1"]);
   const entry: Arbitrary<EntryToStore> = fc.record({
     lane: fc.constantFrom("a" as const, "a" as const, "a" as const, "b" as const, "c" as const, undefined),
@@ -96,6 +98,7 @@ export function walksOf(length: number): Arbitrary<readonly Step[]> {
     weighted(2, {
       do: fc.constantFrom("restart" as const, "restart" as const, "restart" as const, "let a month pass" as const),
     }),
+    weighted(6, { do: fc.constantFrom("pause" as const, "resume" as const, "resume" as const), what }),
     weighted(3, { do: fc.constantFrom("put" as const, "put" as const, "lift" as const), ...stone }),
   );
   return fc.array(step, { maxLength: length, size: "max" });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { JobOutcome } from "../../../src/inbox/port/claims.ts";
+import { rulesOf } from "../inbox/pausing.ts";
 import { arrivalOf } from "./arrivals.ts";
 import { compareClaims } from "./compare.ts";
 import type { Course } from "./model-state.ts";
@@ -53,7 +54,7 @@ export async function expand({ inbox, plain, bench }: Course, { max, part }: Ste
 
 export async function claim(at: Course, limits: Omit<StepOf<"claim">, "do">): Promise<void> {
   const { max, mergeMax, slots, suspects } = limits;
-  const asked = { max, mergeMax, slots, suspects };
+  const asked = { max, mergeMax, slots, suspects, rules: rulesOf(at.inbox) };
   const claimed = await at.inbox.claim(asked);
   const runs = compareClaims(claimed, at.plain, { limits: asked, now: at.bench.clock.now() });
   for (const [index, each] of claimed.claims.entries())

@@ -12,7 +12,7 @@ import { done, recordsOf, settleAll, storeAll } from "./verbs.ts";
 const LOOK_MS = 1_000;
 
 /** The rules as the dispatcher makes them of the pauses that are known now. */
-function rulesOf({ pauses }: WorkingInbox, given: Partial<ClaimRules> = {}): ClaimRules {
+export function rulesOf({ pauses }: WorkingInbox, given: Partial<ClaimRules> = {}): ClaimRules {
   const known = pauses?.current() ?? [];
   const isPaused = (consumer: string, account: number | undefined): boolean => pausedBy(known)({ consumer, account });
   version += 1;
