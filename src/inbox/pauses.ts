@@ -31,6 +31,7 @@ export function createPauses(stored: StoredPauses, now: () => number): KnownPaus
   }
 
   function current(): readonly Pause[] {
+    if (all.length === 0) return all;
     if (all.some(({ until = Infinity }) => until <= now())) all = all.filter(({ until = Infinity }) => until > now());
     return all;
   }

@@ -175,12 +175,13 @@ export function createTurns(): Turns {
     },
     follow(given) {
       const wasFair = isFair;
+      const isSame = rules === given && version === given.version;
       [rules, isFair] = [given, given.fairness === "account"];
       if (isFair !== wasFair) {
         order.ready = createFifo();
         order.suspect = createFifo();
         for (const { tickets } of turns.values()) tickets.ready = tickets.suspect = 0;
-      } else if (version === given.version) return;
+      } else if (isSame) return;
       version = given.version;
       inviteAll();
     },

@@ -14,6 +14,7 @@ const well = {
   problems: [],
   waiting: 0,
   oldestWaitingMs: 0,
+  pausedWaiting: 0,
   blockedLanes: 0,
   dead: 0,
   unhandled: 0,
