@@ -47,14 +47,27 @@ export function createFlowRules(
   let isNewlyHeld = false;
   let [version, resumed] = [0, 0];
   let timer: Timer | undefined;
-  /** When the next one ends; and the last look at the clock, which may go back. */
-  let [soonest, lookedAt] = [Infinity, -Infinity];
+  /** When the next delay ends; and the last look at the clock, which may go back. */
+  let [delayEnd, lookedAt] = [Infinity, -Infinity];
 
-  /** A pause holds as soon as this process knows of it. */
+  /** What is known of pauses holds at once, also for a claim that is under way; and what has ended ends. */
   function look(): void {
     const current = pauses?.current() ?? known;
-    if (current === known) return;
-    [known, pausedNow, resumed, version, isNewlyHeld] = [current, pausedBy(current), resumed + 1, version + 1, true];
+    if (current !== known) {
+      [known, pausedNow, resumed, version, isNewlyHeld] = [current, pausedBy(current), resumed + 1, version + 1, true];
+    }
+    if (delays.size === 0) return;
+    const now = clock.now();
+    const isBack = now < lookedAt;
+    lookedAt = now;
+    if (now < delayEnd && !isBack) return;
+    delayEnd = Infinity;
+    for (const [key, { until }] of delays) {
+      // One that is further away than it can be was noted before the clock went back.
+      if (until <= now || until > now + MOST_DELAY_MS) delays.delete(key);
+      else delayEnd = Math.min(delayEnd, until);
+    }
+    version += 1;
   }
 
   const isPaused = (consumer: string, account: number | undefined): boolean => pausedNow({ consumer, account });
@@ -66,12 +79,13 @@ export function createFlowRules(
     wake();
   }
 
-  function schedule(now: number): void {
+  /** When the next delay or pause ends. */
+  function schedule(): void {
     timer?.clear();
-    soonest = Infinity;
-    for (const { until = Infinity } of [...delays.values(), ...known]) soonest = Math.min(soonest, until);
-    const ms = Math.min(Math.max(soonest - now, 1), LONGEST_TIMER_MS);
-    timer = soonest === Infinity ? undefined : clock.setTimer(ended, ms);
+    let next = delayEnd;
+    for (const { until = Infinity } of known) next = Math.min(next, until);
+    const ms = Math.min(Math.max(next - clock.now(), 1), LONGEST_TIMER_MS);
+    timer = next === Infinity ? undefined : clock.setTimer(ended, ms);
     timer?.unref?.();
   }
 
@@ -80,27 +94,22 @@ export function createFlowRules(
     perAccount,
     isHeld,
     get version() {
+      look();
       return version;
     },
     isPaused,
     get isPausing() {
+      look();
       return known.length > 0;
     },
     get resumed() {
       return resumed;
     },
     follow() {
-      const now = clock.now();
       look();
       const isMore = isNewlyHeld;
-      const mayBeLess = now >= soonest || now < lookedAt;
-      [isNewlyHeld, lookedAt] = [false, now];
-      if (mayBeLess) {
-        // One that is further away than it can be was noted before the clock went back.
-        for (const [key, { until }] of delays) if (until <= now || until > now + MOST_DELAY_MS) delays.delete(key);
-        version += 1;
-      }
-      if (isMore || mayBeLess || (timer === undefined && soonest < Infinity)) schedule(now);
+      isNewlyHeld = false;
+      if (isMore || timer === undefined) schedule();
       return isMore;
     },
     delay(consumer, accountId, until) {
@@ -108,6 +117,7 @@ export function createFlowRules(
       const key = keyOf(consumer, accountId);
       const latest = Math.max(Math.min(until, clock.now() + MOST_DELAY_MS), delays.get(key)?.until ?? 0);
       delays.set(key, { consumer, accountId, until: latest });
+      delayEnd = Math.min(delayEnd, latest);
       isNewlyHeld = true;
     },
     delays: () => [...delays.values()].filter(({ until }) => until > clock.now()),

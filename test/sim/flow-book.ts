@@ -30,6 +30,8 @@ export interface FlowBook {
 
 interface Held extends FlowTarget {
   readonly until: number;
+  /** The same by the time that does not jump: whoever waits for it has a timer. */
+  readonly untilMono: number;
 }
 
 interface Delay {
@@ -58,8 +60,10 @@ export function createFlowBook(books: Books): FlowBook {
   const isOf = ({ consumer, accountId }: FlowTarget, entry: Entry): boolean =>
     (consumer === undefined || consumer === entry.consumer) &&
     (accountId === undefined || accountId === entry.wire.account);
-  const isPaused = (pauses: ReadonlyMap<string, Held>, entry: Entry): boolean =>
-    [...pauses.values()].some((one) => isOf(one, entry) && one.until > now.wall());
+  const isPaused = (entry: Entry): boolean =>
+    [...sure.values()].some((one) => isOf(one, entry) && one.until > now.wall());
+  const mayBePaused = (entry: Entry): boolean =>
+    [...maybe.values()].some((one) => isOf(one, entry) && (one.until > now.wall() || one.untilMono > now.mono()));
 
   const isOver = ({ until, ms, mono, jumps }: Delay): boolean =>
     jumps === now.jumps() ? now.wall() >= until : now.mono() - mono > 2 * ms + DAY_MS;
@@ -72,7 +76,7 @@ export function createFlowBook(books: Books): FlowBook {
     Math.min(Infinity, ...plan.filter((spec) => spec.consumer === consumer).map(({ perAccount = Infinity }) => perAccount));
 
   const mayBeHeld = (entry: Entry): boolean =>
-    isPaused(maybe, entry) || delays.some((one) => one.owner === ownerOf(entry) && !isOver(one));
+    mayBePaused(entry) || delays.some((one) => one.owner === ownerOf(entry) && !isOver(one));
 
   function isLimited(entry: Entry, plan: Plan): boolean {
     const limit = limitOf(entry.consumer, plan);
@@ -85,9 +89,10 @@ export function createFlowBook(books: Books): FlowBook {
 
   return {
     pausing(what, until = Infinity) {
-      const held = { ...what, until };
+      const held = { ...what, until, untilMono: now.mono() + until - now.wall() };
       touched.add(keyOf(what));
-      maybe.set(keyOf(what), { ...held, until: Math.max(until, maybe.get(keyOf(what))?.until ?? 0) });
+      const before = maybe.get(keyOf(what));
+      maybe.set(keyOf(what), { ...held, until: Math.max(until, before?.until ?? 0), untilMono: Math.max(held.untilMono, before?.untilMono ?? 0) });
       sure.delete(keyOf(what));
       return () => {
         sure.set(keyOf(what), held);
@@ -120,7 +125,7 @@ export function createFlowBook(books: Books): FlowBook {
     }),
     isLimited,
     checkStart(entry, plan) {
-      if (isPaused(sure, entry)) broken("nothing starts that is paused", show(entry));
+      if (isPaused(entry)) broken("nothing starts that is paused", show(entry));
       if (isDelayed(entry)) broken("nothing of an account starts before its time", show(entry));
       const limit = limitOf(entry.consumer, plan);
       const running = [...books.calls].filter(

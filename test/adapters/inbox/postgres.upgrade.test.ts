@@ -138,7 +138,7 @@ test.each(RELEASED)(
       expect(await worker.step([running])).toEqual([running]);
     }
     await prepareSchema(upgrader(connectionString), NAMED);
-    expect([await versionIn(tables), await rowsOf(tables)]).toEqual([SCHEMA_VERSION, before]);
+    expect([await versionIn(tables), await rowsOf(tables)]).toEqual([SCHEMA_VERSION, { ...before, pause: [] }]);
     const counted = await pool.query(`select state, sum(n)::int as n from ${ident}.ended_count group by 1 order by 1`);
     const rows = await pool.query(
       `select 'dead' as state, count(*)::int as n from ${ident}.dead union all select 'unhandled', count(*)::int from ${ident}.unhandled`,

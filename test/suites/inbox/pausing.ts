@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { pausedBy } from "../../../src/inbox/pauses.ts";
 import type { Claim, ClaimRules } from "../../../src/inbox/port/claims.ts";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
-import type { Pauses } from "../../../src/inbox/port/pauses.ts";
+import type { Pause, Pauses } from "../../../src/inbox/port/pauses.ts";
 import { eventually } from "../../support/eventually.ts";
 import { mail } from "./deliveries.ts";
 import type { InboxBench, InboxPromises } from "./fixture.ts";
@@ -13,11 +13,21 @@ const LOOK_MS = 1_000;
 
 /** The rules as the dispatcher makes them of the pauses that are known now. */
 export function rulesOf({ pauses }: WorkingInbox, given: Partial<ClaimRules> = {}): ClaimRules {
-  const known = pauses?.current() ?? [];
-  const isPaused = (consumer: string, account: number | undefined): boolean => pausedBy(known)({ consumer, account });
+  const known = (): readonly Pause[] => pauses?.current() ?? [];
+  const isPaused = (consumer: string, account: number | undefined): boolean => pausedBy(known())({ consumer, account });
   version += 1;
-  const versions = { version, resumed: version, isPausing: known.length > 0 };
-  return { fairness: "account", perAccount: () => Infinity, isHeld: isPaused, isPaused, ...versions, ...given };
+  return {
+    fairness: "account",
+    perAccount: () => Infinity,
+    isHeld: isPaused,
+    isPaused,
+    get isPausing() {
+      return known().length > 0;
+    },
+    version,
+    resumed: version,
+    ...given,
+  };
 }
 
 let version = 0;
