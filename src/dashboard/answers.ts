@@ -14,6 +14,7 @@ const FIELDS = {
   tombstone: "subscription source since lastHit | reason",
   errored: "subscription source accountId since | resource error",
   gap: "subscription source accountId family cause from until | resource",
+  pause: "consumer accountId since until waiting | reason",
   worker: "id isThis share running |",
 };
 

@@ -1,4 +1,4 @@
-import { UsageError, type GapInfo, type ReceiverLists, type Selection, type TombstoneInfo } from "../index.ts";
+import { UsageError, type Flow, type FlowTarget, type GapInfo, type ReceiverLists, type Selection, type TombstoneInfo } from "../index.ts";
 import { toJobFilter, type Filter } from "./filter.ts";
 import type { DashboardLog, DashboardSource } from "./source.ts";
 
@@ -41,7 +41,7 @@ interface Change {
   run(): Promise<number>;
 }
 
-/** Replays, drops, lifts and clears: each is counted first, and refused where the count grew. */
+/** Replays, drops, pauses, resumes, lifts and clears: each is counted first, and refused where the count grew. */
 export function createChanges(source: DashboardSource, log: DashboardLog) {
   let begun: readonly BegunChange[] = [];
   let lastId = 0;
@@ -98,6 +98,13 @@ const VERBS: Readonly<Record<string, (asked: Asked, source: DashboardSource) => 
     }
     return { count, run };
   },
+  pause({ filter }, { flow }) {
+    const { reason = "", ...what } = filter;
+    return pauseOf(what, flow, async (target) => flow.pause(target, { reason }));
+  },
+  resume({ filter }, { flow }) {
+    return pauseOf(filter, flow, async (target) => void (await flow.resume(target)));
+  },
   "clear-gaps"({ filter }, { lists }) {
     async function run() {
       const gaps = await gapsLike(lists, filter);
@@ -107,6 +114,12 @@ const VERBS: Readonly<Record<string, (asked: Asked, source: DashboardSource) => 
     return { count: async () => (await gapsLike(lists, filter)).length, run };
   },
 };
+
+/** Counted is one pause, whatever it holds. */
+function pauseOf({ accountId, ...what }: Filter, flow: Flow, change: (target: FlowTarget) => Promise<void>): Change {
+  const target = { ...what, ...(accountId !== undefined && { accountId: Number(accountId) }) };
+  return { count: async () => (await flow.paused(), 1), run: async () => (await change(target), 1) };
+}
 
 function refuse(): never {
   throw new UsageError("option-invalid", "The dashboard has no such change.");

@@ -18,9 +18,14 @@ type Look = (asked: Asked) => Promise<object>;
 export const LOOKS: Readonly<Record<string, Look>> = {
   async now({ source, content }) {
     // An inbox that fails is what `health` tells of.
-    const [health, workers] = await Promise.all([source.health(), source.lists.workers().catch(() => [])]);
+    const [health, workers, paused] = await Promise.all([
+      source.health(),
+      source.lists.workers().catch(() => []),
+      source.flow.paused().catch(() => []),
+    ]);
     const problems = health.problems.map((one) => toProblem(one, content));
-    return { ...health, ...source.activity(), problems, workers: workers.slice(0, ROWS).map(of("worker", content)) };
+    const rows = { paused: paused.slice(0, ROWS).map(of("pause", content)), workers: workers.slice(0, ROWS).map(of("worker", content)) };
+    return { ...health, ...source.activity(), problems, ...rows };
   },
   async lanes({ source, query: { after }, content }) {
     const { lanes, next } = await source.lists.blockedLanes({ limit: ROWS, after });

@@ -2,7 +2,7 @@ import type { Receiver, Stats } from "../index.ts";
 import type { Logger } from "../logger.ts";
 
 /** What a dashboard looks at: a receiver, or an inbox that a command has opened. */
-export interface DashboardSource extends Pick<Receiver, "health" | "jobs" | "lists" | "resubscribe"> {
+export interface DashboardSource extends Pick<Receiver, "flow" | "health" | "jobs" | "lists" | "resubscribe"> {
   /** Of the process that is asked, since its start; `worked-on` or `not-worked-on` where it only looks at what others work on. */
   activity(): {
     readonly role: Stats["role"] | "worked-on" | "not-worked-on";
@@ -15,10 +15,10 @@ export interface DashboardSource extends Pick<Receiver, "health" | "jobs" | "lis
 export type DashboardLog = Pick<Logger, "debug" | "error" | "info" | "warn">;
 
 export function receiverSource(receiver: Receiver): DashboardSource {
-  const { health, jobs, lists, resubscribe } = receiver;
+  const { flow, health, jobs, lists, resubscribe } = receiver;
   const activity = () => {
     const { role, succeeded, failed } = receiver.stats();
     return { role, succeeded, failed };
   };
-  return { health, jobs, lists, resubscribe, activity };
+  return { flow, health, jobs, lists, resubscribe, activity };
 }

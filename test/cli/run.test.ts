@@ -353,7 +353,7 @@ describe("wrong usage ends with 2 and says what is allowed", () => {
   });
 
   const verbs =
-    "stats, list, lanes, show, replay, drop, erase, tombstones list, tombstones lift, gaps list, gaps clear, export, migrate, ui.";
+    "stats, list, lanes, show, replay, drop, erase, pause, resume, paused, tombstones list, tombstones lift, gaps list, gaps clear, export, migrate, ui.";
 
   test.each([
     ["inbox", "", `The command is missing. Allowed: ${verbs}`],

@@ -5,6 +5,7 @@ import { INBOX_FLAGS } from "./inbox-flags.ts";
 import { lanesCommand } from "./lanes.ts";
 import { listCommand } from "./list.ts";
 import { migrateCommand } from "./migrate.ts";
+import { pauseCommand, pausedCommand, resumeCommand } from "./pause-commands.ts";
 import { dropCommand, eraseCommand, replayCommand } from "./replay-drop-erase.ts";
 import { exportCommand, showCommand } from "./show-and-export.ts";
 import { statsCommand } from "./stats.ts";
@@ -20,6 +21,9 @@ export const INBOX_COMMANDS: readonly Command[] = [
   replayCommand,
   dropCommand,
   eraseCommand,
+  pauseCommand,
+  resumeCommand,
+  pausedCommand,
   tombstonesCommand,
   liftCommand,
   gapsCommand,

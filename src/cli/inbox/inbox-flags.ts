@@ -52,6 +52,15 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   w: 7 * 86_400_000,
 };
 
+/** Milliseconds. */
+export const SPAN: ValueType<number> = {
+  expects: "so long, such as 30m, 2h or 7d",
+  read(value) {
+    const [, count, unit = ""] = /^([1-9]\d{0,5})([smhdw])$/.exec(value) ?? [];
+    return count === undefined ? undefined : Number(count) * (UNIT_MS[unit] as number);
+  },
+};
+
 const time: ValueType<TypedTime> = {
   expects: "so long ago (30m, 2h, 7d), a date (2026-11-20) or a date and time (2026-11-20T14:30Z); UTC without a zone",
   read(value) {

@@ -36,7 +36,7 @@ It prints a URL with a random token, which only this machine reaches: who has th
     inbox: INBOX_FLAGS.inbox,
     schema: INBOX_FLAGS.schema,
     port: { ...PORT, value: "<port>", about: "Where to listen on 127.0.0.1; 0 takes a free port.", default: 0 },
-    write: { about: "Allow to replay and drop jobs, lift tombstones, and forget gaps." },
+    write: { about: "Allow to replay, drop and pause jobs, lift tombstones, and forget gaps." },
     ...CONTENT_FLAG,
   },
   run({ inbox, schema, port, write, "show-content": showContent }, io) {
@@ -73,7 +73,7 @@ It prints a URL with a random token, which only this machine reaches: who has th
 });
 
 function toSource(
-  { jobs, lists, resubscribe }: OpenInbox["receiver"],
+  { flow, jobs, lists, resubscribe }: OpenInbox["receiver"],
   place: Place & { inbox: string },
 ): DashboardSource {
   let latest: { readonly at: number; readonly stats: Promise<InboxStats | undefined> } | undefined;
@@ -86,6 +86,7 @@ function toSource(
   }
 
   return {
+    flow,
     jobs,
     lists,
     resubscribe,

@@ -6,7 +6,7 @@ import { findInbox, type Place } from "./place.ts";
 /** An inbox, open for a command. */
 export interface OpenInbox {
   /** Never started: it neither receives nor works. */
-  readonly receiver: Pick<Receiver, "jobs" | "lists" | "resubscribe" | "close">;
+  readonly receiver: Pick<Receiver, "flow" | "jobs" | "lists" | "resubscribe" | "close">;
   /** Whether some process works on it now. */
   readonly isWorkedOn: () => Promise<boolean>;
   readonly printer: Printer;

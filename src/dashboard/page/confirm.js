@@ -3,12 +3,14 @@ import { toCount } from "../../page/format.js";
 import { postChange, RefusedError } from "./api.js";
 import { toWords } from "./parts.js";
 
-/** @typedef {{ verb: "replay" | "drop" | "lift" | "clear-gaps", ids?: string[], filter?: Record<string, string> }} Wanted */
+/** @typedef {{ verb: "replay" | "drop" | "pause" | "resume" | "lift" | "clear-gaps", ids?: string[], filter?: Record<string, string> }} Wanted */
 
 /** @type {Record<Wanted["verb"], readonly [does: string, past: string, noun: string, about: string]>} */
 const VERBS = {
   replay: ["Replay", "Replayed", "job", "Each becomes a new job at the end of its lane, and its handler runs again."],
   drop: ["Drop", "Dropped", "job", "They are deleted, and never handled. This cannot be undone."],
+  pause: ["Make", "Made", "pause", "Deliveries are stored as ever, and no further handler starts. What runs ends."],
+  resume: ["End", "Ended", "pause", "What waits starts within 2 seconds, in its order."],
   lift: [
     "Lift",
     "Lifted",

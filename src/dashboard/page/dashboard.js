@@ -24,7 +24,7 @@ const REST = 10;
 
 const { say, fail, copy } = createMessage();
 const page = { copy, go, ...createConfirm({ say, fail, refresh: () => refresh() }) };
-const now = createNowView();
+const now = createNowView(page);
 /** By the last part of their address. @type {Record<string, View>} */
 const VIEWS = {
   "": now,

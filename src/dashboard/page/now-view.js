@@ -1,7 +1,7 @@
 import { keyedList, make, setText } from "../../page/dom.js";
 import { toCount, toSpan } from "../../page/format.js";
 import { createLine } from "./line.js";
-import { createFacts, createTable, fillProse, toHref } from "./parts.js";
+import { actionsColumn, createFacts, createTable, fillProse, toHref } from "./parts.js";
 
 /** @type {Record<string, string>} */
 const ROLES = {
@@ -12,8 +12,12 @@ const ROLES = {
   "not-worked-on": "No process works on this inbox: what waits is handled once a receiver starts on it.",
 };
 
-/** Problems with their fixes, and how much there is. */
-export function createNowView() {
+/**
+ * Problems with their fixes, and how much there is.
+ *
+ * @param {{ ask: (wanted: import("./confirm.js").Wanted) => void }} page
+ */
+export function createNowView({ ask }) {
   const title = make("p", { id: "state-title", className: "big" }, "\u00A0");
   const about = make("p", { className: "hint" }, "\u00A0");
   const state = make("div", { className: "card state" }, title, about);
@@ -37,6 +41,21 @@ export function createNowView() {
       { head: "State", text: stateOf },
     ],
   });
+  const paused = createTable({
+    id: "paused",
+    title: "Paused",
+    empty: "Nothing is paused. A pause starts no further handler of a consumer or an account; deliveries are stored.",
+    keyOf: targetOf,
+    columns: [
+      { head: "Consumer", text: ({ consumer = "all" }) => consumer },
+      { head: "Account", text: ({ accountId }) => (accountId === undefined ? "all" : String(accountId)) },
+      { head: "Waiting", kind: "number", text: ({ waiting }) => waiting },
+      { head: "Since", text: ({ since }) => since },
+      { head: "Until", text: ({ until = "resumed" }) => until },
+      { head: "Reason", text: ({ reason = "hidden" }) => reason },
+      actionsColumn({ Resume: (one) => ask({ verb: "resume", filter: JSON.parse(targetOf(one)) }) }),
+    ],
+  });
   const workers = createTable({
     id: "workers",
     title: "Workers",
@@ -52,7 +71,7 @@ export function createNowView() {
 
   return {
     title: "Now",
-    parts: [state, facts.list, line.figure, make("h3", {}, "Problems"), none, list, ...changes.parts, ofWorkers],
+    parts: [state, facts.list, line.figure, make("h3", {}, "Problems"), none, list, ...paused.parts, createPauseForm(ask), ...changes.parts, ofWorkers],
     record: line.record,
     /** @param {import("./api.js").Answer} answer */
     show(answer) {
@@ -64,6 +83,7 @@ export function createNowView() {
       facts.show({
         Waiting: waiting,
         "Oldest waits": waiting === 0 ? "–" : toSpan(oldestWaitingMs),
+        ...(answer["pausedWaiting"] > 0 && { "Waiting paused": answer["pausedWaiting"] }),
         "Blocked lanes": answer["blockedLanes"],
         "Dead jobs": answer["dead"],
         Unhandled: answer["unhandled"],
@@ -77,11 +97,33 @@ export function createNowView() {
       line.draw();
       problems(found);
       none.hidden = found.length > 0;
+      paused.show(answer["paused"]);
       changes.show(answer.changes);
       workers.show(answer["workers"]);
       ofWorkers.hidden = answer["workers"].length === 0;
     },
   };
+}
+
+/** @param {{ consumer?: string, accountId?: number }} pause */
+function targetOf({ consumer, accountId }) {
+  return JSON.stringify({ consumer, accountId: accountId?.toString() });
+}
+
+/** @param {(wanted: import("./confirm.js").Wanted) => void} ask */
+function createPauseForm(ask) {
+  const consumer = make("input", { id: "pause-consumer", size: 12 });
+  const account = make("input", { id: "pause-account", size: 12, pattern: "\\d{1,16}" });
+  const reason = make("input", { id: "pause-reason", size: 24, required: true });
+  const fields = Object.entries({ Consumer: consumer, Account: account, Reason: reason });
+  const labels = fields.map(([name, input]) => make("label", { className: "inline" }, `${name} `, input));
+  const form = make("form", { id: "pause", className: "actions changes" }, ...labels, make("button", {}, "Pause"));
+  form.addEventListener("submit", (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const given = { consumer: consumer.value.trim(), accountId: account.value.trim(), reason: reason.value.trim() };
+    ask({ verb: "pause", filter: Object.fromEntries(Object.entries(given).filter(([, text]) => text !== "")) });
+  });
+  return form;
 }
 
 /** @param {{ code: string, message: string, fix?: string }} problem */
