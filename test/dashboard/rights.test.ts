@@ -69,6 +69,7 @@ test.each<[string, () => Access | undefined | Promise<Access | undefined>]>([
 const CHANGES = {
   replay: { filter: {} },
   drop: { ids: ["2", "8"] },
+  pause: { filter: { consumer: "crm", reason: "down" } },
   lift: { filter: { subscription: "1777" } },
   "clear-gaps": { filter: { family: "calendarEvent" } },
 };
@@ -188,9 +189,10 @@ function origin(url: string): Record<string, string> {
   return { ...headers, Origin: url };
 }
 
-async function stateOf({ jobs, lists }: Receiver) {
+async function stateOf({ flow, jobs, lists }: Receiver) {
   const { jobs: dead } = await jobs.list({ state: "dead" });
-  return { dead: dead.map(({ id }) => id), tombstones: await lists.tombstones(), gaps: await lists.gaps() };
+  const [tombstones, gaps, paused] = [await lists.tombstones(), await lists.gaps(), await flow.paused()];
+  return { dead: dead.map(({ id }) => id), tombstones, gaps, paused };
 }
 
 function fail(message: string): never {

@@ -32,6 +32,7 @@ interface Held extends FlowTarget {
   readonly until: number;
   /** The same by the time that does not jump: whoever waits for it has a timer. */
   readonly untilMono: number;
+  readonly jumps: number;
 }
 
 interface Delay {
@@ -60,8 +61,10 @@ export function createFlowBook(books: Books): FlowBook {
   const isOf = ({ consumer, accountId }: FlowTarget, entry: Entry): boolean =>
     (consumer === undefined || consumer === entry.consumer) &&
     (accountId === undefined || accountId === entry.wire.account);
-  const isPaused = (entry: Entry): boolean =>
-    [...sure.values()].some((one) => isOf(one, entry) && one.until > now.wall());
+  /** What has ended by itself has ended, though the clock is set back. */
+  const holds = ({ until, jumps }: Held): boolean =>
+    until === Infinity || (jumps === now.jumps() && until > now.wall());
+  const isPaused = (entry: Entry): boolean => [...sure.values()].some((one) => isOf(one, entry) && holds(one));
   const mayBePaused = (entry: Entry): boolean =>
     [...maybe.values()].some((one) => isOf(one, entry) && (one.until > now.wall() || one.untilMono > now.mono()));
 
@@ -89,7 +92,7 @@ export function createFlowBook(books: Books): FlowBook {
 
   return {
     pausing(what, until = Infinity) {
-      const held = { ...what, until, untilMono: now.mono() + until - now.wall() };
+      const held = { ...what, until, untilMono: now.mono() + until - now.wall(), jumps: now.jumps() };
       touched.add(keyOf(what));
       const before = maybe.get(keyOf(what));
       maybe.set(keyOf(what), { ...held, until: Math.max(until, before?.until ?? 0), untilMono: Math.max(held.untilMono, before?.untilMono ?? 0) });
