@@ -21,7 +21,7 @@ export default defineConfig({
     ],
     sidebar: [
       group("Start", "start", ["why", "quickstart", "first-subscription", "glossary", "../faq"]),
-      group("Concepts", "concepts", ["delivery", "guarantees", "answers", "jobs", "order-and-merging", "handlers"]),
+      group("Concepts", "concepts", ["delivery", "guarantees", "answers", "jobs", "order-and-merging", "fairness", "handlers"]),
       group("Mounts", "mounts", [
         "index",
         "express",
