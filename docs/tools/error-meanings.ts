@@ -11,6 +11,11 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   ],
   "handler-invalid": ["UsageError", "`on` got no function, no name, or an unknown lane"],
   "handlers-sealed": ["UsageError", "`on` or `use` after `start()`"],
+  "flow-invalid": ["UsageError", "`receiver.flow` got neither a consumer nor an account, no reason, or an end that has passed"],
+  "flow-unsupported": [
+    "UsageError",
+    "`receiver.flow` or `perAccount` where nothing can wait: `forwardInbox`, a function platform, or an inbox without `pauses`",
+  ],
   "gate-doubled": ["UsageError", "`unsubscribeWhen` was called twice"],
   "inbox-shared": ["UsageError", "an inbox was given to a second receiver while the first is open"],
   "inbox-cannot-work": [
