@@ -1,6 +1,6 @@
 // A receiver in an Express app, above its body parser; all other routes are unchanged.
-// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/express.ts
-// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+// Try it: SIGNING_SECRET=whsec node express.ts
+// and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks
 import express from "express";
 import { createReceiver } from "hookline";
 import { expressReceiver } from "hookline/express";

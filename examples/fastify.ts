@@ -1,6 +1,6 @@
 // A receiver in a Fastify app; all other routes, parsers and hooks are unchanged.
-// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/fastify.ts
-// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks/shop
+// Try it: SIGNING_SECRET=whsec node fastify.ts
+// and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks/shop
 import { fastify } from "fastify";
 import { createReceiver } from "hookline";
 import { fastifyReceiver } from "hookline/fastify";

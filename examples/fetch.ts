@@ -1,6 +1,6 @@
 // A receiver for any server with web-standard requests: Bun, Deno, and Node with such a server.
-// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/fetch.ts
-// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+// Try it: SIGNING_SECRET=whsec node fetch.ts
+// and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks
 import process from "node:process";
 import { serve } from "@hono/node-server";
 import { createReceiver, memoryInbox } from "hookline";
@@ -16,7 +16,7 @@ receiver.on("email.created", (event) => {
 await receiver.start();
 const fetch = fetchReceiver(receiver, { runtime: "long-lived", path: "/webhooks" });
 
-// `bun examples/fetch.ts` and `deno serve --allow-env --allow-sys --port 3000 examples/fetch.ts` serve the default export.
+// `bun fetch.ts` and `deno serve --allow-env --allow-sys --port 3000 fetch.ts` serve the default export.
 export default { fetch, port };
 
 if (!("Bun" in globalThis || "Deno" in globalThis)) {

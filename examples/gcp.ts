@@ -1,6 +1,7 @@
 // An HTTP function of Google Cloud. It answers 200 when its handlers are done, else 503, and the service redelivers: nothing
-// is lost when the process freezes after the answer. Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source \
-//   node_modules/.bin/functions-framework --source=examples/gcp.ts --target=webhooks
+// is lost when the process freezes after the answer.
+// Try it: SIGNING_SECRET=whsec npx functions-framework --source=gcp.ts --target=webhooks
+// and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:8080/
 import { http } from "@google-cloud/functions-framework";
 import { createReceiver, memoryInbox } from "hookline";
 import { gcpReceiver } from "hookline/gcp";

@@ -1,6 +1,6 @@
 // A receiver in a Hono app on your own server; all other routes are unchanged.
-// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/hono.ts
-// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+// Try it: SIGNING_SECRET=whsec node hono.ts
+// and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { createReceiver } from "hookline";

@@ -1,6 +1,6 @@
 // A receiver in a Koa app, above its body parser; all other paths pass on.
-// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/koa.ts
-// and then: SIGNING_SECRET=whsec npm run hookline -- send calendarEvent.created --to http://localhost:3000/webhooks
+// Try it: SIGNING_SECRET=whsec node koa.ts
+// and then: SIGNING_SECRET=whsec npx hookline send calendarEvent.created --to http://localhost:3000/webhooks
 import { bodyParser } from "@koa/bodyparser";
 import Koa from "koa";
 import { createReceiver } from "hookline";

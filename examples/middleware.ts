@@ -1,6 +1,6 @@
 // Middleware runs around every handler, in the order of `use`: here one measures the time, and one loads data that all handlers need.
-// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/middleware.ts
-// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+// Try it: SIGNING_SECRET=whsec node middleware.ts
+// and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks
 import { createServer } from "node:http";
 import { createReceiver } from "hookline";
 import { nodeReceiver } from "hookline/node";

@@ -1,6 +1,6 @@
 // Several applications of the service on one server: the URL names the application, and each has its own signing secret.
-// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/multi-tenant.ts
-// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks/shop
+// Try it: SIGNING_SECRET=whsec node multi-tenant.ts
+// and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks/shop
 import express from "express";
 import { createReceiver } from "hookline";
 import { expressReceiver } from "hookline/express";

@@ -1,6 +1,6 @@
 // A receiver in a Nest app, with handlers in a provider. Node does not run Nest's decorators: esbuild compiles them.
-// Try it: npx esbuild examples/nest.ts | SIGNING_SECRET=whsec npx node --conditions=hookline-source --input-type=module -
-// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+// Try it: npx esbuild nest.ts | SIGNING_SECRET=whsec node --input-type=module -
+// and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks
 import { Inject, Injectable, Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import type { EventOf } from "hookline";

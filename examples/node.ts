@@ -1,6 +1,6 @@
 // A receiver as a server without a framework. Its handler takes time and may fail: a failed job is retried.
-// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/node.ts
-// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+// Try it: SIGNING_SECRET=whsec node node.ts
+// and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks
 import { createServer } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import { createReceiver, GiveUp } from "hookline";

@@ -1,6 +1,6 @@
 // A queue of your own, here a folder of files: one process stores and answers, another handles, also after a crash.
-// Try it: SIGNING_SECRET=whsec npx node --conditions=hookline-source examples/own-queue.ts
-// and then: SIGNING_SECRET=whsec npm run hookline -- send email.created --to http://localhost:3000/webhooks
+// Try it: SIGNING_SECRET=whsec node own-queue.ts
+// and then: SIGNING_SECRET=whsec npx hookline send email.created --to http://localhost:3000/webhooks
 import { fork } from "node:child_process";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";

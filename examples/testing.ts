@@ -1,5 +1,5 @@
 // Tests handlers with any test runner or none: a handler alone, then the receiver without a socket.
-// Try it: npx node --conditions=hookline-source examples/testing.ts
+// Try it: node testing.ts
 import { deepEqual, equal } from "node:assert/strict";
 import { createReceiver, memoryInbox, type Context, type EventOf } from "hookline";
 import { deliver, fakeContext, sample, testClock } from "hookline/testing";

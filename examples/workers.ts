@@ -10,7 +10,7 @@ interface Env {
 }
 
 interface Batch {
-  readonly messages: readonly { readonly body: StoredDelivery; ack(): void; retry(): void }[];
+  readonly messages: readonly { body: StoredDelivery; attempts: number; ack(): void; retry(options: object): void }[];
 }
 
 let receiver: Receiver<"network"> | undefined;
@@ -31,7 +31,7 @@ export default {
       await receiverOf(env)
         .handle(message.body)
         .then(() => message.ack())
-        .catch(() => message.retry());
+        .catch(() => message.retry({ delaySeconds: Math.min(2 ** (message.attempts - 1), 900) }));
     }
   },
 };

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -57,9 +57,9 @@ describe("the exports map", () => {
   });
 });
 
-test("the tarball holds the built files, what runs and monitors them, and the papers, nothing else", () => {
+test("the tarball holds the built files, what runs and monitors them, the examples, and the papers, nothing else", () => {
   const page = /^docs\/(?!reference\/api\/).+\.(?:md|png|svg)$/;
-  const papers = packed.files.filter((path) => !path.startsWith("dist/") && !page.test(path));
+  const papers = packed.files.filter((path) => !/^(?:dist|examples)\//.test(path) && !page.test(path));
   expect(papers.toSorted()).toEqual(
     [
       "CHANGELOG.md",
@@ -82,6 +82,11 @@ test("the tarball holds the built files, what runs and monitors them, and the pa
       "package.json",
     ].toSorted(),
   );
+  // The tour and the cluster are for who has the sources.
+  const examples = globSync("examples/**/*.*", { cwd: repository }).filter(
+    (path) => !/^examples\/(?:tour|cluster\/|mail-mirror\/local)/.test(path),
+  );
+  expect(packed.files.filter((path) => path.startsWith("examples/")).toSorted()).toEqual(examples.toSorted());
   const built =
     /^dist\/(?:(?:src|adapters)\/.+\.(?:js|d\.ts)|src\/(?:(?:emulator|dashboard)\/)?page\/(?:docs\/)?[\w-]+\.(?:html|css))$/;
   expect(packed.files.filter((path) => path.startsWith("dist/") && !built.test(path))).toEqual([]);

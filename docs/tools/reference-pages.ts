@@ -280,7 +280,7 @@ async function cliPage(): Promise<string> {
   const helps = await Promise.all(names.map(async (name) => `## ${name}\n\n${textBlock(await helpOf([name]))}`));
   return `# Command line
 
-${GENERATED} \`npx hookline <command>\`; in a clone of the repository \`npm run hookline -- <command>\`.
+${GENERATED} The program is part of the package: \`npx hookline <command>\`.
 
 ${textBlock(await helpOf([]))}
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { folderFor } from "../adapters/inbox/on-disk.ts";
-import { startNode } from "../cli/child.ts";
+import { startCli, startNode } from "../cli/child.ts";
 import { until } from "../support/event-loop.ts";
 import { freePort, send } from "../support/http.ts";
 import { signedHeaders } from "../support/sign.ts";
@@ -116,13 +116,13 @@ describe("the examples", () => {
       lines.findIndex((line) => !line.startsWith("//")),
     );
     expect(head.length).toBeLessThanOrEqual(3);
-    const run = `npx node --conditions=hookline-source examples/${name}`;
+    const run = `node ${name}`;
     if (name === "testing.ts") {
       expect(head.slice(1)).toEqual([`// Try it: ${run}`]);
       return;
     }
     expect(head[1]).toBe(`// Try it: SIGNING_SECRET=whsec ${run}`);
-    expect(head[2]).toMatch(/^\/\/ and then: SIGNING_SECRET=whsec npm run hookline -- send \S+ --to http:\S+$/);
+    expect(head[2]).toMatch(/^\/\/ and then: SIGNING_SECRET=whsec npx hookline send \S+ --to http:\S+$/);
     const [url = ""] = head[2]?.match(/http:\S+$/) ?? [];
     expect(lines.join("\n").replaceAll("${port}", "3000")).toContain(`listening on ${url}\``);
   });
@@ -138,6 +138,9 @@ describe("the examples", () => {
       INBOX: join(folderFor(), "inbox.db"),
     });
     const [, url = ""] = await child.says("out", /listening on (\S+)\n/);
+    const [, args = ""] = /^\/\/ and then: .* npx hookline (.*)$/m.exec(readFileSync(join(folder, name), "utf8")) ?? [];
+    const sent = startCli(args.replace(":3000/", `:${new URL(url).port}/`).split(" "), { SIGNING_SECRET: SECRET });
+    expect(await sent.ended, sent.err()).toBe(0);
     for (const { path, status = 200, secret = SECRET, resource = "/email/messages", payloads } of posts) {
       const body = JSON.stringify({ subscription: 1001, accountId: 2002, resource, payloads });
       const target = new URL(path ?? url, url).href;
