@@ -29,6 +29,7 @@ test("every command of the pages is run by a test", () => {
     "emulator-commands.test.ts",
     "deploy-commands.test.ts",
     "gateway-page.test.ts",
+    "server-page.test.ts",
   ]
     .map((file) => readFileSync(join(import.meta.dirname, file), "utf8"))
     .join("\n");
@@ -126,7 +127,7 @@ describe("requests of the pages", () => {
   const nginx = testWith("nginx");
   nginx.test(`server: nginx, as the page sets it up, changes no answer${nginx.why}`, AGAIN, async () => {
     const page = pageOf("docs/deploy/server.md");
-    const [location = ""] = blocksOf(page, "nginx");
+    const [location = ""] = / {4}location [^]*?\n {4}\}/.exec(blocksOf(page, "nginx")[0] ?? "") ?? [];
     const sandbox = sandboxes.open();
     const port = await freePort();
     const uses = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]

@@ -232,7 +232,7 @@ describe("commands on an inbox", () => {
 test.concurrent("server: the unit's user and service are set up", async () => {
   const { name, text, user, folder } = unit();
   const sandbox = sandboxes.open();
-  const [block = []] = ownBlocksOf("docs/deploy/server.md", 1);
+  const [block = [], instances = []] = ownBlocksOf("docs/deploy/server.md", 3);
   mkdirSync(sandbox.path(`${folder}/node_modules`));
   symlinkSync(root, sandbox.path(`${folder}/node_modules/hookline`));
   await sandbox.run(block);
@@ -244,6 +244,11 @@ test.concurrent("server: the unit's user and service are set up", async () => {
     `systemctl enable --now ${name}`,
   ]);
   expectKnownFlags(sandbox.asked());
+  // Two instances have the same unit, and a file of settings each.
+  await sandbox.run(instances);
+  const both = readFileSync(sandbox.path(`/etc/systemd/system/${name}@.service`), "utf8");
+  expect(both.replace(`EnvironmentFile=/etc/${name}-%i.env\n`, "")).toBe(text);
+  expect(sandbox.asked().at(-1)).toBe(`systemctl enable --now ${name}@1 ${name}@2`);
 });
 
 /** What systemd is told of the program. */
