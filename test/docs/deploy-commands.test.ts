@@ -1,7 +1,13 @@
+import { Deployment } from "kubernetes-models/apps/v1";
+import { Ingress } from "kubernetes-models/networking.k8s.io/v1";
+import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
+import { Service } from "kubernetes-models/v1";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
 import manifest from "../../package.json" with { type: "json" };
+import { brokenRules, type Manifest } from "../deploy/kubernetes-rules.ts";
 import { ownBlocksOf } from "./page-commands.ts";
 import { blocksOf, pageOf, root } from "./pages.ts";
 import { openSandboxes, testWith } from "./sandbox.ts";
@@ -57,7 +63,7 @@ test("container: the page names what the Dockerfile and compose ask for", () => 
 const kubectl = testWith("kubectl");
 kubectl.test(`kubernetes: the overlay changes the base as the page says${kubectl.why}`, async () => {
   const page = pageOf("docs/deploy/kubernetes.md");
-  const [block = []] = ownBlocksOf("docs/deploy/kubernetes.md", 1);
+  const [block = []] = ownBlocksOf("docs/deploy/kubernetes.md", 2);
   const [secret = "", copy = "", look = "", apply = "", exec = ""] = block;
   const sandbox = project();
   await sandbox.run([copy]);
@@ -74,3 +80,59 @@ kubectl.test(`kubernetes: the overlay changes the base as the page says${kubectl
   expect(apply).toBe("kubectl apply --kustomize gateway");
   expect((await sandbox.run([`npx hookline ${argumentsIn(exec)} --help`]))[0]).toContain("Usage");
 });
+
+kubectl.test(
+  `kubernetes: the manifests of a program of one's own fit it, and keep all rules${kubectl.why}`,
+  async () => {
+    const page = pageOf("docs/deploy/kubernetes.md");
+    const [, block = []] = ownBlocksOf("docs/deploy/kubernetes.md", 2);
+    const [secret = "", copy = "", look = "", apply] = block;
+    const sandbox = project();
+    await sandbox.run([copy]);
+    const [, , overlay = "", patch = "", ingress = ""] = blocksOf(page, "yaml");
+    const folder = sandbox.path("/var/lib/webhooks/webhooks");
+    // The kubectl of Debian 12 is too old for the name of this list.
+    const older = overlay.replace("patches:\n  - path: program.yaml", "patchesStrategicMerge:\n  - program.yaml");
+    for (const [name, text] of Object.entries({ kustomization: older, program: patch, ingress }))
+      writeFileSync(join(folder, `${name}.yaml`), text);
+    const [printed = ""] = await sandbox.run([look]);
+    expect(apply).toBe("kubectl apply --kustomize webhooks");
+    const all = parseAllDocuments(printed.replace(/^# Warning.*$/m, "")).map((one) => one.toJS() as Manifest);
+    const of = (kind: string): Manifest["spec"] => all.find((one) => one.kind === kind)?.spec;
+    for (const [kind, Model] of Object.entries({ Deployment, Ingress, PodDisruptionBudget, Service }))
+      expect(() => new Model(all.find((one) => one.kind === kind) as never).validate()).not.toThrow();
+
+    // Each name is there, and each entry of the Secret is read.
+    const { containers, terminationGracePeriodSeconds: grace } = of("Deployment").template.spec;
+    const [container] = containers;
+    const env: { name: string; value?: string; valueFrom?: { secretKeyRef: { key: string } } }[] = container.env;
+    const program = readFileSync(join(root, "examples/deploy/pods.ts"), "utf8");
+    const keys = env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef.key ?? []);
+    expect(new Set(secret.match(/(?<=--from-literal=)\w+/g))).toEqual(new Set(keys));
+    for (const { name } of env.filter((one) => one.name !== "PGPASSWORD")) expect(program).toContain(`${name}: `);
+    expect(container.args).toBeUndefined();
+
+    // The Ingress finds the Service, and the Service the program's port.
+    const [{ backend, path, pathType }] = of("Ingress").rules[0].http.paths;
+    expect([path, pathType, backend.service]).toEqual([
+      "/webhooks",
+      "Exact",
+      { name: "hookline", port: { name: "http" } },
+    ]);
+    expect(of("Service").ports.map(({ name }: { name: string }) => name)).toEqual(["http"]);
+
+    // The program's defaults as arguments of `hookline serve`: so the rules for its manifests hold for these.
+    const defaultOf = (name: string): string => new RegExp(`${name}: \\w+ = "([^"]+)"`).exec(program)?.[1] ?? "";
+    const host = defaultOf("HOST");
+    container.args = ["serve", "--host", host, "--port", defaultOf("PORT"), "--admin-host", host];
+    container.args.push(
+      "--admin-port",
+      defaultOf("ADMIN_PORT"),
+      "--inbox",
+      env.find(({ name }) => name === "DATABASE_URL")?.value,
+    );
+    expect(brokenRules(all)).toEqual([]);
+    const drainSeconds = Number(/drainMs: ([\d_]+)/.exec(program)?.[1]?.replace("_", "")) / 1_000;
+    expect(grace).toBeGreaterThanOrEqual(5 + 5 + drainSeconds + 1);
+  },
+);

@@ -7,6 +7,8 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { startNode } from "../cli/child.ts";
+import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/http.ts";
 import { bodyOf, change, signedRequest } from "../support/make-delivery.ts";
 import { newDatabase } from "../support/postgres.ts";
 import { signedHeaders } from "../support/sign.ts";
@@ -25,6 +27,23 @@ test("the program of the page stores and handles a delivery, and ends in order",
   const url = await emptyDatabase();
   const app = startNode([programOf()], { SIGNING_SECRET: SECRET, PORT: "0", DATABASE_URL: url });
   expect(await handles(app)).toBe(200);
+  app.kill("SIGTERM");
+  expect([await app.ended, app.err()]).toEqual([0, expect.not.stringContaining("rror")]);
+});
+
+test("the program of pods answers probes, stores and handles a delivery, and ends in order", async () => {
+  const DATABASE_URL = await emptyDatabase();
+  const [PORT, ADMIN_PORT] = [String(await freePort()), String(await freePort())];
+  const app = startNode(["examples/deploy/pods.ts"], { SIGNING_SECRET: SECRET, DATABASE_URL, PORT, ADMIN_PORT });
+  await app.says("out", /listening on /);
+  const ask = (path: string) => fetch(`http://127.0.0.1:${ADMIN_PORT}${path}`).then(({ status }) => status);
+  await eventually(async () => expect(await ask("/livez")).toBe(200));
+  await eventually(async () => expect(await ask("/readyz")).toBe(200));
+  const body = bodyOf({ payloads: [change("m-1", "created")] });
+  const headers = { ...signedHeaders(body, { secret: SECRET }), Connection: "close" };
+  const { status } = await fetch(`http://127.0.0.1:${PORT}/webhooks`, { method: "POST", headers, body });
+  expect(status).toBe(200);
+  await app.says("out", /created message m-1/);
   app.kill("SIGTERM");
   expect([await app.ended, app.err()]).toEqual([0, expect.not.stringContaining("rror")]);
 });
