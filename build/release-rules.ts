@@ -4,6 +4,7 @@ export function releaseProblems(read: (path: string) => string): readonly string
   return [
     ...versionProblems(read, version),
     ...changelogProblems(read("CHANGELOG.md"), version),
+    ...npmPageProblems(read),
     ...workflowProblems(read),
   ];
 }
@@ -41,6 +42,19 @@ function changelogProblems(changelog: string, version: string): readonly string[
     ...(open !== undefined && !isEmpty(open)
       ? ['CHANGELOG.md has something under "Unreleased": move it under the version.']
       : []),
+  ];
+}
+
+/** What npm would show with links and pictures that lead nowhere. */
+function npmPageProblems(read: (path: string) => string): readonly string[] {
+  const { repository, homepage } = JSON.parse(read("package.json")) as { repository?: unknown; homepage?: unknown };
+  const empty = Object.entries({ repository, homepage }).filter(([, value]) => value === undefined);
+  const unreleased = ["README.md", "docs/start/quickstart.md"].filter((path) =>
+    /^Until the first release\b/m.test(read(path)),
+  );
+  return [
+    ...empty.map(([name]) => `package.json has no \`${name}\`: links of the README do not work on npm.`),
+    ...unreleased.map((path) => `${path} says that there is no release: remove the paragraph.`),
   ];
 }
 

@@ -81,7 +81,7 @@ export default defineConfig({
       ]),
       group("Reference", "reference", ["options", "events", "context", "errors", "answers", "problems", "cli"]),
       { text: "API", collapsed: true, items: apiItems() },
-      group("Extend", "extend", ["architecture", "mount", "inbox", "../benchmarks"]),
+      group("Extend", "extend", ["architecture", "mount", "inbox", "releasing", "../benchmarks"]),
     ],
   },
 });

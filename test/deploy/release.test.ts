@@ -11,12 +11,27 @@ const READY = `# Changelog\n\n## Unreleased\n\n## ${version} (2026-11-24)\n\n- A
 
 /** The repository as it is, but for some files. */
 function repository(changes: Readonly<Record<string, (text: string) => string>> = {}) {
-  const files = { "CHANGELOG.md": () => READY, ...changes };
+  const files = {
+    "CHANGELOG.md": () => READY,
+    "package.json": (text: string) => withUrls(text),
+    "README.md": released,
+    "docs/start/quickstart.md": released,
+    ...changes,
+  };
   return (path: string): string => {
     const text = existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "";
     return (files as typeof changes)[path]?.(text) ?? text;
   };
 }
+
+/** As docs/extend/releasing.md asks. */
+const withUrls = (text: string): string =>
+  JSON.stringify({
+    ...(JSON.parse(text) as object),
+    repository: "github:owner/hookline",
+    homepage: "https://example.com",
+  });
+const released = (text: string): string => text.replace(/^Until the first release.*?\n\n/ms, "");
 
 describe("npm run release:check", () => {
   test("finds nothing where all fits", () => expect(releaseProblems(repository())).toEqual([]));
@@ -29,6 +44,9 @@ describe("npm run release:check", () => {
     ["CHANGELOG.md", /has no part/, () => "# Changelog\n\n## Unreleased\n"],
     ["CHANGELOG.md", /has no part/, () => READY.replace("- All of it.\n", "")],
     ["CHANGELOG.md", /something under "Unreleased"/, () => READY.replace("Unreleased\n", "Unreleased\n\n- More.\n")],
+    ["package.json", /has no `homepage`/, (text) => withUrls(text).replace("homepage", "home")],
+    ["package.json", /has no `repository`/, (text) => withUrls(text).replace("repository", "home")],
+    ["README.md", /says that there is no release/, (text) => text],
     [".github/workflows/release.yml", /lacks `npm publish --provenance`/, (text) => text.replace(" --provenance", "")],
     [".github/workflows/release.yml", /lacks the right to sign/, (text) => text.replace("id-token: write", "")],
     [

@@ -13,6 +13,7 @@ export const common = {
     ["SIGNING_SECRET=whsec node app.ts", "test/docs/readme.test.ts"],
     ["SIGNING_SECRET=... node app.ts", "test/docs/readme.test.ts"],
     ["npx hookline inbox ui --inbox inbox.db", "test/cli/inbox-ui.test.ts"],
+    ["npm ci && npm run build && npm pack", "test/package.test.ts"], // it packs what `npm run test:package` built
     ["npm ci && npm start", "test/examples/tour.test.ts"], // it runs what `npm start` runs
     ["npm ci && npm test", "test/docs/commands.test.ts"], // whoever reads its result has done so
   ]),

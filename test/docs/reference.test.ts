@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
+import { OLDEST_VERSION, SCHEMA_VERSION } from "../../adapters/inbox/sqlite/schema/tables.ts";
 import { referencePages } from "../../docs/tools/reference-pages.ts";
 import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
 import { resolveOptions } from "../../src/receiver/options.ts";
@@ -80,4 +81,12 @@ describe("docs/reference/service.md", () => {
     expect(events.length).toBeGreaterThan(10);
     expect(EVENT_NAMES).toEqual(expect.arrayContaining(events));
   });
+});
+
+test("upgrading: the numbers of the file's schema are those of the code", () => {
+  const page = readFileSync(join(root, "docs/operate/upgrade.md"), "utf8");
+  expect(page).toContain(`schema version, now **${SCHEMA_VERSION}**`);
+  expect(page).toContain(`a file of version ${OLDEST_VERSION} or later`);
+  expect(page).toContain(`| an older version, from ${OLDEST_VERSION} on `);
+  expect(page).toContain(`| an older version, below ${OLDEST_VERSION} `);
 });
