@@ -3,4 +3,4 @@ export { deltaSync, type DeltaSyncOptions, type ResourceSync } from "./sync/delt
 export { fetchChanged, type FetchChangedOptions } from "./sync/fetch-changed.ts";
 export type { ApplyScope, KnownScope, SyncScope } from "./sync/scopes.ts";
 export type { SyncFamily, SyncRecords } from "./sync/sources.ts";
-export { memoryTokens, sqliteTokens, type TokenStore } from "./sync/token-store.ts";
+export { memoryTokens, postgresTokens, sqliteTokens, type TokenStore } from "./sync/token-store.ts";

@@ -106,7 +106,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "UsageError",
     "`run` of a delta sync in a process that does not work on the inbox: call it after `start()`, where handlers run",
   ],
-  "tokens-unavailable": ["UsageError", "`sqliteTokens` of a receiver whose inbox is not `sqliteInbox`"],
+  "tokens-unavailable": [
+    "UsageError",
+    "`sqliteTokens` of a receiver whose inbox is not `sqliteInbox`, or `postgresTokens` of one whose inbox is not `postgresInbox`",
+  ],
   "tokens-invalid": ["UsageError", "the token store of a delta sync gave something else than a text"],
   "service-bad-request": ["BadRequest", "`hookline/client`: the service answered 400; `serviceMessage` has its words"],
   "service-unauthorized": ["Unauthorized", "`hookline/client`: 401, the token is missing, invalid or dead"],

@@ -22,16 +22,38 @@ export function memoryTokens(): TokenStore {
 }
 
 /**
- * Tokens in the file of the receiver's own inbox. Only the process that works can set them.
+ * Tokens in the file of the receiver's own inbox. Only the process that works can set them: elsewhere `set` rejects with a StorageError
+ * `epoch-stale`.
  *
  * @throws UsageError `tokens-unavailable` where the inbox is not `sqliteInbox`
  * @example deltaSync(receiver, "email", { client, tokens: sqliteTokens(receiver), apply, remove });
  */
 export function sqliteTokens(receiver: Receiver): TokenStore {
+  return inboxTokens(receiver, { of: "sqliteTokens", inbox: "sqliteInbox", storage: "disk" });
+}
+
+/**
+ * Tokens in the database of the receiver's own inbox, in its table `key_value`. Any process can set them, and all see them.
+ *
+ * @throws UsageError `tokens-unavailable` where the inbox is not `postgresInbox`
+ * @example deltaSync(receiver, "email", { client, tokens: postgresTokens(receiver), apply, remove });
+ */
+export function postgresTokens(receiver: Receiver): TokenStore {
+  return inboxTokens(receiver, { of: "postgresTokens", inbox: "postgresInbox", storage: "network" });
+}
+
+interface InboxTokens {
+  /** The function that was called. */
+  readonly of: string;
+  readonly inbox: string;
+  readonly storage: Receiver["storage"];
+}
+
+function inboxTokens(receiver: Receiver, { of, inbox, storage }: InboxTokens): TokenStore {
   const { keyValues, opened } = internalsOf(receiver);
-  if (keyValues === undefined)
-    throw new UsageError("tokens-unavailable", "sqliteTokens got a receiver whose inbox is not `sqliteInbox`.", {
-      fix: "Give `tokens` an object with get and set over the database of your records (docs/sync.md shows PostgreSQL), or `memoryTokens()` in a test.",
+  if (keyValues === undefined || receiver.storage !== storage)
+    throw new UsageError("tokens-unavailable", `${of} got a receiver whose inbox is not \`${inbox}\`.`, {
+      fix: "Take `sqliteTokens` with `sqliteInbox`, `postgresTokens` with `postgresInbox`. Otherwise give `tokens` an object with get and set over the database of your records, as docs/sync.md shows, or `memoryTokens()` in a test.",
     });
   return {
     async get(key) {

@@ -12,6 +12,7 @@ import { createWriter } from "./store/writer.ts";
 import { createCounts } from "./upkeep/counts.ts";
 import { ensureDays } from "./upkeep/day-partitions.ts";
 import { createPostgresGaps } from "./upkeep/gaps.ts";
+import { createPostgresKeyValues } from "./upkeep/key-values.ts";
 import { findLiveWorkers } from "./upkeep/live-workers.ts";
 import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
@@ -223,6 +224,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         await Promise.all([worker.changed(), known.look(), subscriptions.refresh()]);
       },
     }),
+    keyValues: createPostgresKeyValues({ ident, pool: other }),
     stats() {
       const here = worker.stats();
       const { open, oldestUnexpandedAt, oldestWaitingAt, workersAlive, ...rest } = known.counts;

@@ -60,7 +60,7 @@ async function filled(version: number) {
 /** All rows, without what a later version added. Of the version itself, and of a worker's heart, only what stays. */
 async function rowsOf({ pool, ident }: Pick<Tables, "pool" | "ident">) {
   const tables = await pool.query<{ name: string }>(
-    `select relname as name from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> 'ended_count' order by 1`,
+    `select relname as name from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'p') and not relispartition and relname not in ('ended_count', 'key_value') order by 1`,
     [ident],
   );
   const rows: Record<string, unknown> = {};

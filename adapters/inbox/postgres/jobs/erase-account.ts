@@ -36,7 +36,14 @@ export async function eraseAccount(
        select account, key from ${ident}.subscribed_resource where account = $1 order by account, key for update) returning 1`,
     [accountId],
   );
-  let sum = { ...NOTHING_ERASED, tombstones: reasons.length, notices: notices.length, resources: resources.length };
+  const tokens = await queries.query(`delete from ${ident}.key_value where account = $1 returning 1`, [accountId]);
+  let sum = {
+    ...NOTHING_ERASED,
+    tombstones: reasons.length,
+    notices: notices.length,
+    resources: resources.length,
+    tokens: tokens.length,
+  };
   for (const pages of [unnamedOf, deliveriesOf])
     for await (const page of pages(queries, ident, { accountId, until })) sum = addErased(sum, await erasePage(page));
   // What others have in memory has the old reasons.

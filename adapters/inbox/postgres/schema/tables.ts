@@ -49,8 +49,14 @@ export function makePublishable(ident: string): string {
   end if;
   drop index if exists ${ident}.dead_type_consumer_md5_id_idx;
   create index if not exists dead_of_group on ${ident}.dead ${OF_GROUP};
-  ${pauseOf(ident)}`;
+  ${pauseOf(ident)}
+  ${keyValuesOf(ident)}`;
 }
+
+/** Texts of other modules, such as the tokens of delta syncs. key: a hash of the text's own, since an index takes no text of more than 2.7 kB. account: with which it is erased, if with any. */
+const keyValuesOf = (ident: string): string => `
+  create table if not exists ${ident}.key_value (key text primary key, account bigint, value text not null);
+  create index if not exists key_value_account on ${ident}.key_value (account) where account is not null;`;
 
 /** @param ident the quoted name of the schema */
 export function tablesOf(ident: string): string {
@@ -163,6 +169,8 @@ export function tablesOf(ident: string): string {
   create table ${ident}.removal (id bigint generated always as identity primary key, jobs bigint[] not null, at timestamptz not null default clock_timestamp());
 
   ${pauseOf(ident)}
+
+  ${keyValuesOf(ident)}
 
   insert into ${ident}.meta values ('version', '${SCHEMA_VERSION}');
 `;
