@@ -20,8 +20,8 @@ export default defineConfig({
       { text: "API", link: "/reference/api/" },
     ],
     sidebar: [
-      group("Start", "start", ["why", "quickstart", "first-subscription", "glossary", "../faq"]),
-      group("Concepts", "concepts", ["delivery", "guarantees", "answers", "jobs", "order-and-merging", "fairness", "handlers"]),
+      group("Start", "start", ["why", "quickstart", "first-subscription", "../recipes/connect-an-account", "glossary", "../faq"]),
+      group("Concepts", "concepts", ["delivery", "guarantees", "answers", "jobs", "order-and-merging", "fairness", "handlers", "assumptions"]),
       group("Mounts", "mounts", [
         "index",
         "express",

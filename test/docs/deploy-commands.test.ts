@@ -136,3 +136,17 @@ kubectl.test(
     expect(grace).toBeGreaterThanOrEqual(5 + 5 + drainSeconds + 1);
   },
 );
+
+test("runbook: its commands for Kubernetes name what the manifests have", () => {
+  const { text } = pageOf("docs/operate/runbook.md");
+  const read = (path: string): string => readFileSync(join(root, "deploy/kubernetes", path), "utf8");
+  for (const [, name = ""] of text.matchAll(/deployment\/([\w-]+)/g))
+    expect(read("postgres/deployment.yaml")).toMatch(new RegExp(`^ {2}name: ${name}$`, "m"));
+  for (const [, name = ""] of text.matchAll(/(?:exec|pod) ([\w-]+)-0\b/g))
+    expect(read("sqlite/statefulset.yaml")).toMatch(new RegExp(`^ {2}name: ${name}$`, "m"));
+  for (const [, key = "", value = ""] of text.matchAll(/--selector ([\w./-]+)=([\w-]+)/g))
+    for (const file of ["postgres/deployment.yaml", "sqlite/statefulset.yaml"])
+      expect(read(file)).toContain(`matchLabels: { ${key}: ${value} }`);
+  expect(text).toContain("kubectl exec hookline-0 -- df -h /data");
+  expect(read("sqlite/statefulset.yaml")).toContain("mountPath: /data }");
+});
