@@ -39,6 +39,7 @@ const unit: TestProjectInlineConfiguration = {
       "test/deploy/**",
       "test/faults/**",
       "test/mounts/**",
+      "test/site/**",
       KAFKA,
       ...onPostgres,
     ],
@@ -100,9 +101,15 @@ const deploy: TestProjectInlineConfiguration = {
   },
 };
 
+/** The site of the documentation, built, in a browser. */
+const site: TestProjectInlineConfiguration = {
+  ...fromSource,
+  test: { name: "site", include: ["test/site/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 60_000 },
+};
+
 export default defineConfig({
   test: {
-    projects: [unit, postgres, faults, mounts, packed, deploy],
+    projects: [unit, postgres, faults, mounts, packed, deploy, site],
     // More than there are cores: many tests wait for processes, servers and the disk.
     maxWorkers: "150%",
     // V8 frees the wrappers of WebAssembly's imports twice where threads that run TypeScript end while `fetch` is busy, and the process

@@ -1,27 +1,66 @@
 import { existsSync, readFileSync } from "node:fs";
-import { dirname, join, posix, relative, resolve } from "node:path";
+import { join, posix } from "node:path";
 import { defineConfig, type DefaultTheme } from "vitepress";
+import manifest from "../../package.json" with { type: "json" };
+import { extendMarkdown } from "./markdown.ts";
+import { searchOptions, withSynonyms } from "./search.ts";
 
 const docs = join(import.meta.dirname, "..");
 
+/** Not known yet: docs/extend/releasing.md. */
+const repository = (manifest as { readonly repository?: string }).repository?.replace(
+  /^github:/,
+  "https://github.com/",
+);
+
 export default defineConfig({
   title: "Hookline",
-  description: "Receive mailbox and calendar webhooks without losing one.",
+  description: "Receive Aurinko webhooks without losing one.",
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: "/mark.svg" }]],
   ignoreDeadLinks: false,
   srcExclude: ["tools/**"],
-  markdown: { config: (md) => md.use(unlinkOutside) },
+  markdown: { config: extendMarkdown },
   themeConfig: {
-    search: { provider: "local" },
+    logo: "/mark.svg",
+    search: {
+      provider: "local",
+      options: {
+        _render: (source, env, md) => withSynonyms(md.render(source, env), env.relativePath),
+        miniSearch: searchOptions,
+      },
+    },
     outline: [2, 3],
     nav: [
       { text: "Quickstart", link: "/start/quickstart" },
-      { text: "Runbook", link: "/operate/runbook" },
-      { text: "Dashboard", link: "/operate/dashboard" },
-      { text: "API", link: "/reference/api/" },
+      { text: "Guides", link: "/client", activeMatch: "^/(?:recipes/|client|sync|subscriptions|emulator)" },
+      { text: "Deploy", link: "/deploy/production", activeMatch: "^/deploy/" },
+      { text: "Operate", link: "/operate/runbook", activeMatch: "^/operate/" },
+      { text: "API", link: "/reference/api/", activeMatch: "^/reference/" },
     ],
+    ...(repository !== undefined && {
+      editLink: { pattern: `${repository}/edit/main/docs/:path`, text: "Edit this page" },
+      socialLinks: [{ icon: "github" as const, link: repository }],
+    }),
+    footer: { message: `Hookline ${manifest.version}, ${manifest.license} licence` },
     sidebar: [
-      group("Start", "start", ["why", "quickstart", "first-subscription", "../recipes/connect-an-account", "glossary", "../faq"]),
-      group("Concepts", "concepts", ["delivery", "guarantees", "answers", "jobs", "order-and-merging", "fairness", "handlers", "assumptions"]),
+      group("Start", "start", [
+        "why",
+        "quickstart",
+        "first-subscription",
+        "../recipes/connect-an-account",
+        "glossary",
+        "../faq",
+      ]),
+      group("Concepts", "concepts", [
+        "delivery",
+        "guarantees",
+        "answers",
+        "jobs",
+        "order-and-merging",
+        "fairness",
+        "handlers",
+        "assumptions",
+      ]),
       group("Mounts", "mounts", [
         "index",
         "express",
@@ -37,37 +76,17 @@ export default defineConfig({
         "gcp",
         "azure",
       ]),
-      group("Deploy", "deploy", [
-        "server",
-        "container",
-        "kubernetes",
-        "gateway",
-        "postgres",
-        "replicas",
-        "queues",
-        "platforms",
-        "functions",
-        "bundlers",
-      ]),
-      group("Operate", "operate", [
-        "runbook",
-        "outage",
-        "monitoring",
-        "tracing",
-        "storage",
-        "upgrade",
-        "security",
-        "lifecycle",
-      ]),
-      group("Recipes", "recipes", [
+      group("Guides", "recipes", [
         "local-development",
         "../client",
         "../sync",
+        "../subscriptions",
         "fetch-a-mail",
         "store-attachments",
-        "../subscriptions",
         "sync",
         "keep-events-in-step",
+        "tasks-in-step",
+        "contacts-to-crm",
         "reauthorise",
         "activate-sync",
         "idempotent-effects",
@@ -79,17 +98,52 @@ export default defineConfig({
         "../emulator",
         "migrate",
       ]),
-      group("Reference", "reference", ["options", "events", "context", "errors", "answers", "problems", "cli"]),
+      group("Deploy", "deploy", [
+        "production",
+        "server",
+        "container",
+        "kubernetes",
+        "postgres",
+        "replicas",
+        "functions",
+        "lambda-only",
+        "queues",
+        "platforms",
+        "bundlers",
+        "many-accounts",
+        "gateway",
+      ]),
+      group("Operate", "operate", [
+        "runbook",
+        "outage",
+        "dashboard",
+        "monitoring",
+        "tracing",
+        "storage",
+        "upgrade",
+        "security",
+        "lifecycle",
+      ]),
+      group("Reference", "reference", [
+        "options",
+        "events",
+        "context",
+        "errors",
+        "answers",
+        "problems",
+        "service",
+        "cli",
+      ]),
       { text: "API", collapsed: true, items: apiItems() },
       group("Extend", "extend", ["architecture", "mount", "inbox", "releasing", "../benchmarks"]),
     ],
   },
 });
 
-/** Pages of a folder under their own titles. */
+/** Pages of a folder under their own titles. The group that has the shown page is open, the others are not. */
 function group(text: string, folder: string, pages: readonly string[]): DefaultTheme.SidebarItem {
   const paths = pages.map((page) => posix.join("/", folder, page));
-  return { text, collapsed: false, items: paths.map((link) => ({ text: titleOf(link), link })) };
+  return { text, collapsed: true, items: paths.map((link) => ({ text: titleOf(link), link })) };
 }
 
 function titleOf(page: string): string {
@@ -98,32 +152,10 @@ function titleOf(page: string): string {
   return title;
 }
 
-/** What typedoc wrote for the same site. */
+/** A page for each entry, by the name that it is imported by. typedoc writes their list. */
 function apiItems(): DefaultTheme.SidebarItem[] {
-  const file = join(docs, "reference/api/typedoc-sidebar.json");
-  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as DefaultTheme.SidebarItem[]) : [];
-}
-
-type MarkdownIt = Parameters<NonNullable<NonNullable<Parameters<typeof defineConfig>[0]["markdown"]>["config"]>>[0];
-
-/** Files of the repository that are no pages are links where the pages are read as files, and plain text in the site. */
-function unlinkOutside(md: MarkdownIt): void {
-  md.core.ruler.push("unlink-outside", ({ tokens, env }) => {
-    const folder = dirname(join(docs, (env as { relativePath?: string }).relativePath ?? "index.md"));
-    for (const { children } of tokens) {
-      let isUnlinked = false;
-      for (const token of children ?? []) {
-        if (token.type === "link_open") {
-          const [href = ""] = (token.attrGet("href") ?? "").split("#");
-          const isRelative = href !== "" && !/^[a-z]+:|^\//.test(href);
-          isUnlinked = isRelative && relative(docs, resolve(folder, href)).startsWith("..");
-        }
-        if (isUnlinked && (token.type === "link_open" || token.type === "link_close")) {
-          if (token.type === "link_close") isUnlinked = false;
-          [token.type, token.tag, token.nesting, token.content] = ["text", "", 0, ""];
-          token.attrs = null;
-        }
-      }
-    }
-  });
+  const file = join(docs, "reference/api/index.md");
+  if (!existsSync(file)) return [];
+  const entries = [...readFileSync(file, "utf8").matchAll(/^- \[(hookline\S*)\]\((\S+)\.md\)$/gm)];
+  return entries.map(([, text = "", path = ""]) => ({ text, link: `/reference/api/${path}` }));
 }
