@@ -50,15 +50,16 @@ const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceA
 /** The text that is searched: a page with its synonyms below its title. */
 export function withSynonyms(html: string, page: string): string {
   const words = SYNONYMS[page];
-  return words === undefined ? html : html.replace("</h1>", `</h1><p>${escaped(words)}</p>`);
+  return words === undefined ? html : html.replace("</h1>", `</h1><p>${escaped(`${words} `).repeat(2)}</p>`);
 }
 
-/** Titles before texts, and pages before the lists of exports, which name everything. */
+/** Titles before texts, a page before its sections, and pages before the lists of exports, which name everything. */
 export const searchOptions = {
   searchOptions: {
-    fuzzy: 0.15,
+    fuzzy: 0.1,
     prefix: true,
     boost: { title: 6, text: 2, titles: 1 },
-    boostDocument: (id: string): number => (id.includes("/reference/") ? 0.3 : id.includes("#") ? 1 : 1.5),
+    boostDocument: (id: string, _term: string, stored?: Record<string, unknown>): number =>
+      (id.includes("/reference/") ? 0.3 : 1) * ((stored?.["titles"] as string[] | undefined)?.length === 0 ? 4 : 1),
   },
 } as const;

@@ -20,6 +20,9 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
+/** For a busy machine: it only ends what hangs. */
+const PATIENT = { timeout: 60_000 };
+
 /** Of 40 questions. */
 const LEAST_FOUND = 38;
 const FIRST = 3;
@@ -97,7 +100,7 @@ test("the group of the shown page is open, and the others are not", async () => 
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(`${url}/deploy/server`);
   const open = page.locator(".VPSidebarItem.level-0:not(.collapsed) > .item .text");
-  await expect.poll(() => open.allTextContents()).toEqual(["Deploy"]);
+  await expect.poll(() => open.allTextContents(), PATIENT).toEqual(["Deploy"]);
   expect(await page.locator(".VPNavBarMenu .VPNavBarMenuLink").allTextContents()).toEqual([
     "Quickstart",
     "Guides",
@@ -107,7 +110,7 @@ test("the group of the shown page is open, and the others are not", async () => 
   ]);
   await page.goto(`${url}/reference/api/hookline/express`);
   const entries = page.locator(".VPSidebarItem.level-0:not(.collapsed) .items .text");
-  await expect.poll(() => entries.allTextContents()).toContain("hookline/express");
+  await expect.poll(() => entries.allTextContents(), PATIENT).toContain("hookline/express");
   await page.close();
 });
 
