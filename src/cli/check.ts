@@ -42,14 +42,14 @@ the results so far.`,
       about: "The account that the probes name, for an app that refuses unknown accounts.",
       default: 0,
     },
-    subscription: { ...ID_NUMBER, value: "<n>", about: "The subscription that they name.", default: 0 },
+    subscription: { ...ID_NUMBER, value: "<n>", about: "The subscription that the probes name.", default: 0 },
     "max-body": {
       ...wholeNumber(200_000, 100_000_000),
       value: "<bytes>",
       about: "The app's own limit of a body: one byte more must be refused.",
       default: 1_048_576,
     },
-    json: { about: "Print a line of JSON for each, for scripts." },
+    json: { about: "Print a line of JSON for each check, for scripts." },
   },
   async run({ to, account, subscription, "max-body": maxBodyBytes, json }, io) {
     const input = { secret: secretOf(io.env), account, subscription, maxBodyBytes };

@@ -22,7 +22,12 @@ import { toPlain } from "./terminal/escape-terminal.ts";
 const FLAGS = {
   to: { ...APP_URL, value: "<url>", about: "The URL of the app's route on this machine.", required: true },
   account: { ...ID_NUMBER, value: "<id>", about: "The account of the token. Required, but for --emulator." },
-  resource: { ...RESOURCE, value: "<path>", about: "May be repeated. Default: /email/messages.", many: true },
+  resource: {
+    ...RESOURCE,
+    value: "<path>",
+    about: "A resource to subscribe; may be given several times. Default: /email/messages.",
+    many: true,
+  },
   url: { ...APP_URL, value: "<url>", about: "A public URL that leads to the port of this command." },
   tunnel: { ...nonEmpty("a command"), value: "<command>", about: "Start a tunnel to {port}, and take its URL." },
   ngrok: { about: "Start ngrok as the tunnel. It must be installed and signed in." },

@@ -36,7 +36,7 @@ It listens on this machine alone. Ctrl-C ends it.`,
       ...oneOf("real", "virtual"),
       value: "<clock>",
       about:
-        "real, or virtual: it begins now, and stands still until the page or POST /emulator/clock/advance moves it.",
+        "real follows this machine's clock. virtual begins now, and stands still until the page or POST /emulator/clock/advance moves it.",
       default: "real",
     },
     timestamp: {

@@ -71,13 +71,13 @@ counted.`,
       ...PORT,
       value: "<port>",
       about:
-        "Serve health and stats on another port: GET /livez is 503 where a restart can help, GET /readyz is 503 where a delivery would not be stored, GET /stats has counters, and problems with their fixes, GET /metrics has metrics for Prometheus, and on a loopback address /ui is the dashboard, without content and changes. 0 takes a free port. Default: none.",
+        "The port of health and stats. GET /livez answers 503 if a restart can help. GET /readyz answers 503 while a delivery would not be stored. GET /stats has counters, and problems with their fixes. GET /metrics is for Prometheus. On a loopback address, /ui is the dashboard, without content and changes. 0 takes a free port. Default: none.",
     },
     "admin-host": {
       ...HOST,
       value: "<address>",
       about:
-        "The address of the admin port. It asks for no password. Default: 127.0.0.1, this machine alone. For a probe or Prometheus elsewhere: 0.0.0.0, or an address of a private network.",
+        "The address on which the admin port listens. The port asks for no password. Default: 127.0.0.1, which only this machine reaches. For a probe or a Prometheus on another machine, take 0.0.0.0 or an address of a private network; /ui is off then.",
     },
     inbox: {
       ...INBOX_PLACE,
