@@ -22,7 +22,7 @@ export type LaneOption<E> = "record" | "resource" | "account" | "none" | ((event
 
 /** How one handler's jobs are run. */
 export interface HandlerOptions<E> {
-  /** Who handles: each consumer gets its own job, retries and lanes. @default "default" */
+  /** The name of the consumer. Each consumer gets its own job, retries and lanes. @default "default" */
   consumer?: string | undefined;
   /** What may not overlap. @default "record"; "resource" for `.changes` */
   lane?: LaneOption<E> | undefined;
