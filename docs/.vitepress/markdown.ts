@@ -35,15 +35,11 @@ function unlinkOutside(md: MarkdownRenderer): void {
 /** One line of an example that closes what it opened, so that the test of the page ends. A program of a reader runs on. */
 const CLOSES = /^(?:await )?[\w.]+\.(?:close|quit|disconnect|end|stop|closeAllConnections)\([^()]*\);(?: \/\/.*)?$/;
 
-/**
- * An example without the lines at its end that are for its test: those after its last blank line, where all of them close something.
- * The file of the page has them.
- */
+/** An example without the lines at its end that are for its test. The file of the page has them. */
 export function withoutEnd(code: string): string {
-  const place = code.lastIndexOf("\n\n");
-  if (place === -1) return code;
-  const end = code.slice(place).trim().split("\n");
-  return end.every((line) => CLOSES.test(line)) ? code.slice(0, place + 1) : code;
+  const lines = code.trimEnd().split("\n");
+  const last = lines.findLastIndex((line) => line !== "" && !CLOSES.test(line));
+  return `${lines.slice(0, last + 1).join("\n")}\n`;
 }
 
 function hideEnds(md: MarkdownRenderer): void {

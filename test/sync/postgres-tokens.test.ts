@@ -25,10 +25,11 @@ async function database() {
     async query(text: string): Promise<readonly object[]> {
       const client = new pg.Client({ connectionString });
       await client.connect();
-      return client
-        .query<object>(text)
-        .then(({ rows }) => rows)
-        .finally(() => client.end());
+      try {
+        return (await client.query<object>(text)).rows;
+      } finally {
+        await client.end();
+      }
     },
   };
 }
