@@ -58,3 +58,11 @@ test("while there is no repository, one page says so, and README and quickstart 
   const others = ["README.md", "CONTRIBUTING.md"].map((file) => readFileSync(join(root, file), "utf8"));
   expect(others.join("")).not.toContain("github.com/owner");
 });
+
+test("the landing page shows the README's program, version and licence", () => {
+  const programOf = (text: string): string => /^```ts file=app\.ts\n(.*?)^```$/ms.exec(text)?.[1] ?? "";
+  const { text } = pageOf("docs/index.md");
+  expect(programOf(text)).toBe(programOf(readme));
+  expect(programOf(text)).not.toBe("");
+  expect(text).toContain(`Version ${manifest.version}, [${manifest.license} licence]`);
+});

@@ -74,6 +74,8 @@ test("no page has code of a kind that no test looks at", () => {
     ["README.md", ["ts file=app.ts"]],
     ["CONTRIBUTING.md", ["ts file=my-receiver.ts"]],
     ["docs/start/quickstart.md", ["ts file=app.ts"]],
+    // The README's program: test/docs/npm-readme.test.ts.
+    ["docs/index.md", ["ts file=app.ts"]],
     // Its code is run by test/docs/postgres-commands.test.ts.
     ["docs/deploy/postgres.md", ["ts file=app.ts"]],
     // Its code is run by test/docs/gateway-page.test.ts.
