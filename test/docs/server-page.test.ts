@@ -33,6 +33,9 @@ afterAll(() => sandboxes.close());
 /** What the unit says of one setting. */
 const settingOf = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1] ?? "";
 
+/** Four starts of the program on a busy machine. */
+const LONG = { timeout: 240_000 };
+
 /** `nobody` of most systems. Only root may start a process as somebody else. */
 const someUser = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
@@ -66,7 +69,7 @@ describe("the program of server.md", () => {
   });
 
   const nginx = testWith("nginx", "curl");
-  nginx.test(`two instances are restarted without a refused delivery${nginx.why}`, async () => {
+  nginx.test(`two instances are restarted without a refused delivery${nginx.why}`, LONG, async () => {
     const first = await startApp();
     const beside = await startApp({ file: first.file });
     const port = await freePort();
