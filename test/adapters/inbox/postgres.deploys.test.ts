@@ -34,7 +34,11 @@ afterEach(async () => {
 });
 
 /** Works on changes of these names: those whose ids begin with the same letter are in one lane. */
-async function deploy(...names: readonly (EventName | `${EventName}@search`)[]): Promise<Pod> {
+const deploy = (...names: readonly Handled[]): Promise<Pod> => deployWith(laneOf, names);
+
+type Handled = EventName | `${EventName}@search`;
+
+async function deployWith(lane: "record" | typeof laneOf, names: readonly Handled[]): Promise<Pod> {
   const receiver = createReceiver({
     secret: SECRET,
     inbox: openDatabase(database.connectionString),
@@ -46,24 +50,26 @@ async function deploy(...names: readonly (EventName | `${EventName}@search`)[]):
   for (const name of names) {
     const [event, consumer] = name.split("@") as [EventName, string?];
     const handler = (given: unknown): void => void seen.push((given as { readonly id: string }).id);
-    receiver.on(event, handler, { lane: laneOf, ...(consumer === undefined ? {} : { consumer }) });
+    receiver.on(event, handler, { lane, ...(consumer === undefined ? {} : { consumer }) });
   }
   await receiver.start();
   const pod: Pod = {
     receiver,
     seen,
     attempts,
-    async send(resource, ...ids) {
-      const body = bodyOf({
-        resource: resource === "email" ? "/email/messages" : "/contacts",
-        payloads: ids.map((id) => change(id)),
-      });
-      const answer = await receiver.receive(signedRequest(body, { secret: SECRET, at: new Date() }));
-      expect(answer.status).toBe(200);
-    },
+    send: (resource, ...ids) => sendTo(receiver, resource, ids),
   };
   pods.push(pod);
   return pod;
+}
+
+async function sendTo(receiver: Receiver, resource: "email" | "contact", ids: readonly string[]): Promise<void> {
+  const body = bodyOf({
+    resource: resource === "email" ? "/email/messages" : "/contacts",
+    payloads: ids.map((id) => change(id)),
+  });
+  const answer = await receiver.receive(signedRequest(body, { secret: SECRET, at: new Date() }));
+  expect(answer.status).toBe(200);
 }
 
 function laneOf(event: unknown): string {
@@ -216,4 +222,27 @@ describe("what no live worker has a handler for", () => {
     await allEnded();
     expect(next.seen).toEqual(["a0", "a0"]);
   });
+});
+
+test("of two that each have what the other lacks, each expands all that is its own before it passes the rest on", async () => {
+  pods = [await deployWith("record", ["email"]), await deployWith("record", ["contact"])];
+  const changes = async (): Promise<number> => {
+    const [row] = await pool.query<{ count: number }>("select count(*)::int as count from hookline.owners");
+    return row?.count ?? -1;
+  };
+  await pool.query(`
+    create table hookline.owners (id bigint);
+    create function hookline.note_owner() returns trigger language plpgsql as $$ begin insert into hookline.owners values (new.owner); return new; end $$;
+    create trigger note_owner after update of owner on hookline.shard for each row when (new.id = 64 and new.owner is not null and new.owner is distinct from old.owner) execute function hookline.note_owner()`);
+  const ids = Array.from({ length: 40 }, (_, nth) => `${nth}`);
+  const receiving = createReceiver({ secret: SECRET, inbox: openDatabase(database.connectionString), log: false });
+  // Until all are there, none is expanded.
+  await pool.transaction(async (queries) => {
+    await queries.query("select from hookline.shard where id = 64 for update");
+    for (const id of ids) for (const resource of ["email", "contact"] as const) await sendTo(receiving, resource, [id]);
+  });
+  await receiving.close();
+  await allEnded();
+  for (const { seen } of pods) expect(seen.toSorted()).toEqual(ids.toSorted());
+  expect(await changes()).toBeLessThan(20);
 });

@@ -28,16 +28,16 @@ export function nextPart(pieces: readonly Expansion[]): readonly Expansion[] {
 /** The result of an expansion; undefined where another process has some of its pieces. */
 export function ofPieces(
   pieces: readonly Expansion[],
-  results: readonly (Expanded | undefined)[],
+  results: ReadonlyMap<Expansion, Expanded>,
 ): Expanded | undefined {
   const [duplicates, conflicts]: [number[], number[]] = [[], []];
   let first = 0;
-  for (const [place, { events }] of pieces.entries()) {
-    const result = results[place];
+  for (const piece of pieces) {
+    const result = results.get(piece);
     if (result === undefined) return undefined;
     for (const index of result.duplicates) duplicates.push(first + index);
     for (const index of result.conflicts) conflicts.push(first + index);
-    first += events.length;
+    first += piece.events.length;
   }
   return { duplicates, conflicts };
 }

@@ -17,6 +17,7 @@ import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { encodeDeliveries, encodeExpansions, jobsIn, MOST_JOBS, tidied, type EncodedBatch } from "./encode-batch.ts";
 import { nextPart, ofPieces, toPieces } from "./expansion-pieces.ts";
+import { chooseOwn } from "./own-expansions.ts";
 import type { StoredBatch, Writer } from "./writer.ts";
 
 export interface IncomingDeps {
@@ -97,11 +98,8 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
 
   /** While a new version is deployed, another worker may have handlers that this one lacks: events of theirs wait for it. */
   function unlessAnothers(one: NewDelivery): NewDelivery {
-    return one.events === undefined || heirOf(one.events) === undefined ? one : { ...one, events: undefined };
-  }
-
-  function heirOf(events: readonly NewEvent[]): number | undefined {
-    return worker.others()?.heirOf(events.map(({ event }) => event.type));
+    const heir = worker.others()?.heirOf((one.events ?? []).map(({ event }) => event.type));
+    return heir === undefined ? one : { ...one, events: undefined };
   }
 
   /** Where they cannot be written together, one by one: none is to hold up the others. */
@@ -186,13 +184,16 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     },
     async expand(expansions) {
       const cut = expansions.map(toPieces);
-      const pieces = cut.flat();
-      const results: (Expanded | undefined)[] = [];
-      // In order: what follows one that is another worker's is so, too.
-      while (results.length < pieces.length && !results.includes(undefined))
-        results.push(...(await expandTogether(nextPart(pieces.slice(results.length)))));
-      let place = 0;
-      return cut.map((own) => ofPieces(own, results.slice(place, (place += own.length))));
+      const { own, heir } = chooseOwn(cut.flat(), worker.others());
+      const results = new Map<Expansion, Expanded>();
+      for (let left = own, part = nextPart(left); part.length > 0; part = nextPart((left = left.slice(part.length)))) {
+        const fence = worker.expander();
+        const made = fence === undefined ? undefined : await expandHere(part, fence);
+        if (made === undefined) break;
+        for (const [place, piece] of part.entries()) results.set(piece, made[place] ?? NOTHING);
+      }
+      if (heir !== undefined && worker.expander() !== undefined) worker.passExpander(heir);
+      return cut.map((pieces) => ofPieces(pieces, results));
     },
   };
 
@@ -228,24 +229,11 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     }
   }
 
-  async function expandTogether(given: readonly Expansion[]): Promise<readonly (Expanded | undefined)[]> {
-    const fence = worker.expander();
-    const heirs = given.map(({ events }) => heirOf(events));
-    const end = heirs.findIndex((heir) => heir !== undefined);
-    const part = end === -1 ? given : given.slice(0, end);
-    if (fence !== undefined && part.length > 0) {
-      const results = await expandHere(part, fence);
-      return [...results, ...given.slice(part.length).map(() => undefined)];
-    }
-    const [heir] = heirs;
-    if (fence !== undefined && heir !== undefined) worker.passExpander(heir);
-    return given.map(() => undefined);
-  }
-
-  async function expandHere(part: readonly Expansion[], fence: number): Promise<readonly (Expanded | undefined)[]> {
+  /** Undefined where another worker expands: nothing changed. */
+  async function expandHere(part: readonly Expansion[], fence: number): Promise<readonly Expanded[] | undefined> {
     const batch = withSeen(encodeExpansions(part, times()));
     const output = await storeBatch(batch, part.length, fence);
-    if (output.fenced === true) return part.map(() => undefined);
+    if (output.fenced === true) return undefined;
     const seen = seenIn(batch, output);
     const results = part.map(({ id, events }, place) => {
       if (!output.made.includes(place)) return NOTHING;

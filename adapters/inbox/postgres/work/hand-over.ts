@@ -9,6 +9,8 @@ export interface HandOver {
   pass(shard: number, heir: number): void;
   /** @param owned this worker's, by the tables */
   goOn(owned: readonly number[]): void;
+  /** It is another worker's by now, which may give it back at once. */
+  forget(shard: number): void;
   has(shard: number): boolean;
   /** Those of which nothing runs, each with its heir; undefined: any. */
   readonly emptied: ReadonlyMap<number, number | undefined>;
@@ -45,6 +47,10 @@ export function createHandOver({ memory, lanes, steps, now }: HandOverDeps): Han
     goOn(owned) {
       for (const shard of leaving.keys()) if (!owned.includes(shard)) leaving.delete(shard);
       go();
+    },
+    forget(shard) {
+      leaving.delete(shard);
+      emptied = new Map([...emptied].filter(([one]) => one !== shard));
     },
     has: (shard) => leaving.has(shard),
     get emptied() {

@@ -19,7 +19,9 @@ export interface OtherWorkers {
   see(workers: readonly LiveWorker[]): boolean;
   /** The newest one that handles all that this one does of some types, and more. */
   heirOf(types: readonly string[]): number | undefined;
-  /** The same, of all types. */
+  /** All consumers for which another one would make jobs of events of these types. */
+  consumersOf(types: readonly string[]): readonly string[];
+  /** The same as `heirOf`, of all types. */
   heirOfAll(): number | undefined;
   /** Another one expands, and lacks a consumer of this type that this one has: it would leave its unhandled jobs where they are. */
   isLeftTo(type: string): boolean;
@@ -76,6 +78,8 @@ export function createOtherWorkers(me: Omit<LiveWorker, "expands">): OtherWorker
       return true;
     },
     heirOf,
+    consumersOf: (types) =>
+      others.flatMap(({ consumers }) => types.flatMap((type) => [...(consumers.get(type) ?? NONE)])),
     isLeftTo: (type) => own.has(type),
     get hasOwn() {
       return own.size > 0;

@@ -28,7 +28,7 @@ export interface PostgresWorker extends WorkerClaims {
   /** Some deliveries wait to be expanded. */
   hasUnexpanded(): boolean;
   /** What this worker knows of the others; undefined while it does not work. */
-  others(): (Pick<OtherWorkers, "heirOf" | "lastSeen"> & { readonly me: number }) | undefined;
+  others(): (Pick<OtherWorkers, "heirOf" | "consumersOf" | "lastSeen"> & { readonly me: number }) | undefined;
   /** Whether unhandled jobs of this type are this worker's to look at. */
   looksAt(type: string): boolean;
   /** Leaves the expansion to another worker. */
@@ -146,6 +146,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     mine.confirmedAt = Math.max(mine.confirmedAt, sentAt);
     const expanded = isExpander(mine);
     mine.owned = new Set(reply.shards);
+    if (!mine.owned.has(EXPANDER)) mine.handOver.forget(EXPANDER);
     // An answer that was on its way when it began to expand had taken that from it: what waits was left waiting.
     if (isExpander(mine) && !expanded) worker?.wake();
     noteUnexpanded(mine, reply.unexpanded);
@@ -285,7 +286,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       start();
     },
     expander: () => (life !== undefined && isExpander(life) ? life.id : undefined),
-    others: () => life && { me: life.id, heirOf: life.others.heirOf, lastSeen: life.others.lastSeen },
+    others: () => life && { ...life.others, me: life.id },
     looksAt: (type) => life?.looksAt !== "own" || life.others.isLeftTo(type),
     passExpander: (heir) => life?.handOver.pass(EXPANDER, heir),
     isLoaded: () => life !== undefined,
