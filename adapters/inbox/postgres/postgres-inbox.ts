@@ -42,6 +42,8 @@ export interface PostgresOptions {
 const WATCH_MS = 1_000;
 /** A store that failed says so long that the next may fail, too; unless one succeeds. Nothing more may come while this process is not ready. */
 const FAILED_MS = 10_000;
+/** Of deliveries, or jobs, that a line of the log is about. */
+const NAMED = 20;
 
 interface Pools {
   readonly store: Pool;
@@ -207,6 +209,11 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         openHost().log.error(
           { err, code: "delivery-unreadable", deliveryId },
           "PostgreSQL cannot read a delivery: it is to be an unhandled job",
+        ),
+      missing: (deliveryIds) =>
+        openHost().log.error(
+          { code: "delivery-unreadable", count: deliveryIds.length, deliveryIds: deliveryIds.slice(0, NAMED) },
+          "deliveries that are not in the tables any more no longer wait to be expanded",
         ),
     }),
     liveWorkers: () => findLiveWorkers(other, ident(), worker.others()?.me),

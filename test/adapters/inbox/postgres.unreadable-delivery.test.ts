@@ -6,9 +6,21 @@ import { eventually } from "../../support/eventually.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { newDatabase } from "../../support/postgres.ts";
+import { mail, raw } from "../../suites/inbox/deliveries.ts";
+import { claimAll, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
 import { openDatabase } from "./in-database.ts";
+import { openProcesses, type Processes } from "./postgres-processes.ts";
 
 const SECRET = "a signing secret";
+
+/** As where a page of it is broken on the disk. */
+async function breakBody({ sql }: Pick<Processes, "sql">, delivery: string): Promise<void> {
+  await sql.query(`
+    create function hookline.broken() returns bytea stable language plpgsql as $$ begin raise data_corrupted using message = 'missing chunk'; end $$;
+    alter table hookline.delivery rename to kept;
+    create view hookline.delivery as select day, id, received_at, sent_at, source, signed_by, signature, headers, account, subscription, jobs, absent,
+      case when id = ${delivery} then hookline.broken() else body end as body from hookline.kept`);
+}
 
 test("an unexpanded delivery that PostgreSQL cannot read is an unhandled job, and the others are handled", async () => {
   const database = await newDatabase();
@@ -35,12 +47,7 @@ test("an unexpanded delivery that PostgreSQL cannot read is an unhandled job, an
   await receiving.close();
   const { rows } = await sql.query<{ id: string }>("select id from hookline.delivery order by id");
   const broken = rows[1]!.id;
-  // As where a page of its body is broken on the disk.
-  await sql.query(`
-    create function hookline.broken() returns bytea stable language plpgsql as $$ begin raise data_corrupted using message = 'missing chunk'; end $$;
-    alter table hookline.delivery rename to kept;
-    create view hookline.delivery as select day, id, received_at, sent_at, source, signed_by, signature, headers, account, subscription, jobs, absent,
-      case when id = ${broken} then hookline.broken() else body end as body from hookline.kept`);
+  await breakBody({ sql }, broken);
 
   const working = receiver();
   const seen: unknown[] = [];
@@ -51,4 +58,34 @@ test("an unexpanded delivery that PostgreSQL cannot read is an unhandled job, an
     { deliveryId: broken, event: { type: "unknown" } },
   ]);
   expect(log.of("delivery-unreadable")).toMatchObject([{ level: "error", facts: { deliveryId: broken } }]);
+});
+
+test.each([1, 120])(
+  "%i unexpanded deliveries that are not in the tables any more keep no other from being handled",
+  async (count) => {
+    const processes = await openProcesses();
+    const receiving = await processes.start();
+    await receiving.inbox.store(Array.from({ length: count }, (_, nth) => raw(mail([`gone ${nth}`]))));
+    await receiving.inbox.close();
+    await processes.rows("delete from hookline.delivery");
+    const { inbox, log } = await processes.start();
+    const delivery = mail(["a"]);
+    await storeAll(inbox, raw(delivery));
+    const [first] = await inbox.unexpanded(100);
+    expect(first?.delivery.body.toString()).toContain('"a"');
+    await inbox.expand([{ id: first!.id, events: delivery.events, cursor: undefined }]);
+    expect(recordsOf(await claimAll(inbox))).toEqual([["a"]]);
+    expect(await processes.rows("select * from hookline.unexpanded")).toEqual([]);
+    const told = log.of("delivery-unreadable").map(({ facts }) => (facts as { readonly count: number }).count);
+    expect(told.reduce((sum, one) => sum + one, 0)).toBe(count);
+  },
+);
+
+test("an unexpanded delivery whose row says another day waits on", async () => {
+  const processes = await openProcesses();
+  const { inbox, log } = await processes.start();
+  await storeAll(inbox, raw(mail(["a"])));
+  await processes.rows("update hookline.unexpanded set day = -1");
+  expect(await inbox.unexpanded(100)).toHaveLength(1);
+  expect(log.of("delivery-unreadable")).toEqual([]);
 });

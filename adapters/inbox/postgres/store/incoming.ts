@@ -7,22 +7,17 @@ import {
   type NewDelivery,
   type NewEvent,
   type StoreResult,
-  type Unexpanded,
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
-import type { Pool } from "../connection/pool.ts";
-import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
-import { KEPT_DAY } from "../schema/tables.ts";
+import { isRefusal } from "../connection/to-storage-error.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
-import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { encodeDeliveries, encodeExpansions, jobsIn, MOST_JOBS, tidied, type EncodedBatch } from "./encode-batch.ts";
 import { nextPart, ofPieces, toPieces } from "./expansion-pieces.ts";
 import { chooseOwn } from "./own-expansions.ts";
+import { createUnexpandedReader, type UnexpandedReaderDeps } from "./read-unexpanded.ts";
 import type { StoredBatch, Writer } from "./writer.ts";
 
-export interface IncomingDeps {
-  readonly pool: Pool;
-  readonly ident: () => string;
+export interface IncomingDeps extends UnexpandedReaderDeps {
   readonly writer: Writer;
   readonly worker: Pick<
     PostgresWorker,
@@ -39,14 +34,10 @@ export interface IncomingDeps {
   }) => void;
   /** How the last store ended. */
   readonly stored: (error: StorageError | undefined) => void;
-  /** PostgreSQL cannot read a stored delivery: an event is made of it that nobody handles. */
-  readonly unreadable: (delivery: string, error: unknown) => void;
 }
 
 /** In one commit. */
 const MOST = { deliveries: 1_000, bytes: 4 * 1024 * 1024 };
-/** Of bodies read in one go. */
-const PAGE_BYTES = 16 * 1024 * 1024;
 
 const NOTHING: Expanded = { duplicates: [], conflicts: [] };
 
@@ -57,7 +48,8 @@ interface Waiting {
 
 /** The verbs of the port that take deliveries in, and make jobs of them. */
 export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" | "unexpanded" | "expand"> {
-  const { pool, ident, writer, worker, now, dedupeWindowMs, noted, stored, unreadable } = deps;
+  const { writer, worker, now, dedupeWindowMs, noted, stored } = deps;
+  const readUnexpanded = createUnexpandedReader(deps);
   let queue: Waiting[] = [];
   let isRunning = false;
   /** Those that were read last. */
@@ -171,16 +163,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     async unexpanded(max) {
       read = new Map();
       if (worker.expander() === undefined || !worker.hasRoom()) return [];
-      try {
-        return (await readPage(max)).map((row): Unexpanded => {
-          const [id, delivery, { cursor }] = [String(row.id), toDelivery(row), row];
-          read.set(id, delivery);
-          return { id, delivery, cursor };
-        });
-      } catch (error) {
-        if (!isUnreadable(error)) throw error;
-        return readOldest();
-      }
+      const page = await readUnexpanded(max);
+      read = new Map(page.map(({ id, delivery }) => [id, delivery]));
+      return page;
     },
     async expand(expansions) {
       const cut = expansions.map(toPieces);
@@ -196,38 +181,6 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       return cut.map((pieces) => ofPieces(pieces, results));
     },
   };
-
-  function readPage(max: number): Promise<readonly (DeliveryRow & { readonly cursor: number })[]> {
-    return pool.query(
-      `select * from (
-         select u.cursor, d.*, sum(octet_length(d.body)) over (order by d.id) - octet_length(d.body) as before
-         from (select * from ${ident()}.unexpanded order by delivery limit $1) as u
-         cross join lateral (select * from ${ident()}.delivery as one where one.day in (u.day, ${KEPT_DAY}) and one.id = u.delivery limit 1) as d
-       ) as page where before < ${PAGE_BYTES} order by id`,
-      [max],
-    );
-  }
-
-  /** One that is broken on the server's disk keeps none from being read: the next one is the oldest when it is expanded. */
-  async function readOldest(): Promise<readonly Unexpanded[]> {
-    const [oldest] = await pool.query<{ id: number; day: number; cursor: number; receivedAt: number }>(
-      `select delivery as id, day, cursor, received_at as "receivedAt" from ${ident()}.unexpanded order by delivery limit 1`,
-    );
-    if (oldest === undefined) return [];
-    const id = String(oldest.id);
-    try {
-      const rows = await pool.query<DeliveryRow>(
-        `select * from ${ident()}.delivery where day in ($1, ${KEPT_DAY}) and id = $2 limit 1`,
-        [oldest.day, oldest.id],
-      );
-      const delivery = rows.map(toDelivery)[0];
-      return delivery === undefined ? [] : [{ id, delivery, cursor: oldest.cursor }];
-    } catch (error) {
-      if (!isUnreadable(error)) throw error;
-      unreadable(id, error);
-      return [{ id, delivery: withoutBody(oldest), cursor: oldest.cursor }];
-    }
-  }
 
   /** Undefined where another worker expands: nothing changed. */
   async function expandHere(part: readonly Expansion[], fence: number): Promise<readonly Expanded[] | undefined> {
@@ -252,12 +205,6 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     await worker.changed();
     return results;
   }
-}
-
-/** What has no body is an event that nobody handles. */
-function withoutBody({ receivedAt }: Pick<Delivery, "receivedAt">): Delivery {
-  const body = undefined as unknown as Uint8Array;
-  return { receivedAt, sentAt: receivedAt, source: undefined, signedBy: "", signature: "", headers: {}, body };
 }
 
 function toFailure(cause: unknown): StorageError {

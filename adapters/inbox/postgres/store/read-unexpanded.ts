@@ -1,0 +1,96 @@
+import type { Delivery, Unexpanded } from "../../../../src/adapter.ts";
+import type { Pool } from "../connection/pool.ts";
+import { isUnreadable } from "../connection/to-storage-error.ts";
+import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
+import { KEPT_DAY } from "../schema/tables.ts";
+
+export interface UnexpandedReaderDeps {
+  readonly pool: Pool;
+  readonly ident: () => string;
+  /** PostgreSQL cannot read a stored delivery: an event is made of it that nobody handles. */
+  readonly unreadable: (delivery: string, error: unknown) => void;
+  /** Deliveries are not in the tables: they do not wait any more. */
+  readonly missing: (deliveries: readonly string[]) => void;
+}
+
+/** Of bodies read in one go. */
+const PAGE_BYTES = 16 * 1024 * 1024;
+
+/** The oldest deliveries that wait to be expanded. */
+export function createUnexpandedReader({ pool, ident, unreadable, missing }: UnexpandedReaderDeps) {
+  async function readPage(max: number): Promise<readonly Unexpanded[]> {
+    for (;;) {
+      const rows = await pool.query<(DeliveryRow | NoDelivery) & Waiting>(
+        `select * from (
+           select u.delivery, u.cursor, d.*, coalesce(sum(octet_length(d.body)) over (order by u.delivery) - octet_length(d.body), 0) as before
+           from (select * from ${ident()}.unexpanded order by delivery limit $1) as u
+           left join lateral (select * from ${ident()}.delivery as one where one.day in (u.day, ${KEPT_DAY}) and one.id = u.delivery limit 1) as d on true
+         ) as page where before < ${PAGE_BYTES} order by delivery`,
+        [max],
+      );
+      const found = rows.flatMap((row) => (row.id === null ? [] : { row, cursor: row.cursor }));
+      // They keep what comes after them from being expanded at once.
+      if (found.length < rows.length)
+        await removeMissing(rows.flatMap(({ id, delivery }) => (id === null ? delivery : [])));
+      if (found.length > 0 || rows.length === 0)
+        return found.map(({ row, cursor }) => ({ id: String(row.id), delivery: toDelivery(row), cursor }));
+    }
+  }
+
+  /** One that is broken on the server's disk keeps none from being read: the next one is the oldest when it is expanded. */
+  async function readOldest(): Promise<readonly Unexpanded[]> {
+    const [oldest] = await pool.query<Waiting & { readonly day: number; readonly receivedAt: number }>(
+      `select delivery, day, cursor, received_at as "receivedAt" from ${ident()}.unexpanded order by delivery limit 1`,
+    );
+    if (oldest === undefined) return [];
+    const [id, { cursor }] = [String(oldest.delivery), oldest];
+    try {
+      const [row] = await pool.query<DeliveryRow>(
+        `select * from ${ident()}.delivery where day in ($1, ${KEPT_DAY}) and id = $2 limit 1`,
+        [oldest.day, oldest.delivery],
+      );
+      if (row !== undefined) return [{ id, delivery: toDelivery(row), cursor }];
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      unreadable(id, error);
+      return [{ id, delivery: withoutBody(oldest), cursor }];
+    }
+    await removeMissing([oldest.delivery]);
+    return readOldest();
+  }
+
+  /** One that is there on another day than its row says waits on. */
+  async function removeMissing(deliveries: readonly number[]): Promise<void> {
+    const gone = await pool.query<{ delivery: number }>(
+      `with there as materialized (select id, day from ${ident()}.delivery where id = any ($1::bigint[])),
+       moved as (update ${ident()}.unexpanded as u set day = there.day from there where u.delivery = there.id)
+       delete from ${ident()}.unexpanded where delivery = any ($1::bigint[]) and delivery not in (select id from there) returning delivery`,
+      [deliveries],
+    );
+    if (gone.length > 0) missing(gone.map(({ delivery }) => String(delivery)));
+  }
+
+  return async (max: number): Promise<readonly Unexpanded[]> => {
+    try {
+      return await readPage(max);
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      return readOldest();
+    }
+  };
+}
+
+interface Waiting {
+  readonly delivery: number;
+  readonly cursor: number;
+}
+
+interface NoDelivery {
+  readonly id: null;
+}
+
+/** What has no body is an event that nobody handles. */
+function withoutBody({ receivedAt }: Pick<Delivery, "receivedAt">): Delivery {
+  const body = undefined as unknown as Uint8Array;
+  return { receivedAt, sentAt: receivedAt, source: undefined, signedBy: "", signature: "", headers: {}, body };
+}
