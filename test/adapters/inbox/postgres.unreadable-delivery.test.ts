@@ -6,8 +6,8 @@ import { eventually } from "../../support/eventually.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { newDatabase } from "../../support/postgres.ts";
-import { mail, raw } from "../../suites/inbox/deliveries.ts";
-import { claimAll, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
+import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
+import { claimAll, claimOne, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
 import { openDatabase } from "./in-database.ts";
 import { openProcesses, type Processes } from "./postgres-processes.ts";
 
@@ -88,4 +88,21 @@ test("an unexpanded delivery whose row says another day waits on", async () => {
   await processes.rows("update hookline.unexpanded set day = -1");
   expect(await inbox.unexpanded(100)).toHaveLength(1);
   expect(log.of("delivery-unreadable")).toEqual([]);
+});
+
+test("of merged jobs, the one whose delivery PostgreSQL cannot read ends alone", async () => {
+  const processes = await openProcesses();
+  const first = await processes.start();
+  await storeAll(first.inbox, ...["a", "b", "c", "d"].map((id) => mail([one(id, "key")])));
+  await first.inbox.close();
+  const rows = await processes.rows<{ id: string }>("select id from hookline.delivery order by id");
+  await breakBody(processes, rows[1]!.id);
+  const { inbox } = await processes.start();
+  expect(await claimAll(inbox, { mergeMax: 10 })).toEqual([]);
+  const claim = await claimOne(inbox, 10);
+  expect(recordsOf([claim])).toEqual([["a", "c", "d"]]);
+  expect(claim.jobs.map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
+  await inbox.settle([{ claim, outcomes: [done, done, done] }]);
+  const { jobs } = await inbox.jobs.find({ states: ["dead", "waiting"], limit: 10 });
+  expect(jobs).toMatchObject([{ state: "dead", deliveryId: rows[1]!.id, error: { name: "StorageError" } }]);
 });

@@ -51,6 +51,8 @@ export interface WorkerClaimsDeps {
 /** Of the lease: where a step took longer, another process may soon take over, and nothing is started. */
 const STALLED = 0.6;
 
+type Refused = readonly [Row, StorageError];
+
 const NOTHING: Claimed = { claims: [], nextDueAt: undefined, suspects: false };
 
 export function createWorkerClaims({
@@ -124,7 +126,7 @@ export function createWorkerClaims({
     });
   }
 
-  /** One that the server refuses alone is dead: a delivery that it cannot read, say. */
+  /** What the server refuses alone is dead, such as a job whose delivery it cannot read. What ran with it waits again. */
   async function markSingly(mine: Life, runs: readonly ClaimRecord<Row>[], refusal: StorageError): Promise<Claim[]> {
     const [run, ...rest] = runs;
     if (rest.length > 0) {
@@ -132,13 +134,33 @@ export function createWorkerClaims({
       return each.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
     }
     if (run === undefined) return [];
-    const error = { name: refusal.name, message: toText(refusal.message), at: now() };
-    const { rows } = run;
-    const dead = rows.map((row) => settled(row.progress, { to: "dead", error }, now()));
-    const { progress } = await mine.steps.settle({ rows, progress: dead, window: undefined });
-    mine.lanes.begin(run, () => undefined, now());
-    tellEnded([...progress.values()]);
+    try {
+      for (const [row, { name, message }] of await refusedOf(mine, run.rows, refusal)) {
+        const dead = settled(row.progress, { to: "dead", error: { name, message: toText(message), at: now() } }, now());
+        const { progress } = await mine.steps.settle({ rows: [row], progress: [dead], window: undefined });
+        mine.lanes.remove(new Set([row.id]), now());
+        tellEnded([...progress.values()]);
+      }
+    } finally {
+      mine.lanes.giveBack(run, now());
+    }
     return [];
+  }
+
+  /** Of rows that were refused together, those that are refused alone: halves are tried, and halves of those that are refused. */
+  async function refusedOf(mine: Life, rows: readonly Row[], refusal: StorageError): Promise<readonly Refused[]> {
+    const [row] = rows;
+    if (row !== undefined && rows.length === 1) return [[row, refusal]];
+    const half = Math.ceil(rows.length / 2);
+    const found: Refused[] = [];
+    for (const part of [rows.slice(0, half), rows.slice(half)])
+      try {
+        await mine.steps.mark(part, part);
+      } catch (error) {
+        if (!isRefusal(error) && !isUnreadable(error)) throw error;
+        found.push(...(await refusedOf(mine, part, error as StorageError)));
+      }
+    return found;
   }
 
   /** All that waits now, of whatever process, is to be in the lanes. */
