@@ -39,3 +39,23 @@ test.each(["ensure_days()", "drop_day(int, bigint)", "expire(text, bigint)", "re
     expect(await world.count("delivery")).toBe(broken.startsWith("drop_day") ? 1 : 0);
   },
 );
+
+test("a day that cannot be dropped, because a delivery of it cannot be read, keeps no other day from being dropped", async () => {
+  const world = await openWorld();
+  const days: number[] = [];
+  for (const id of ["a", "b", "c"]) {
+    days.push(world.today());
+    await world.store([mail([{ id, ...SKIPPED }])]);
+    await world.pass(DAY_MS);
+  }
+  await world.pass(10 * DAY_MS);
+  const query: typeof world.pool.query = async (text, values) => {
+    const [day, source] = values ?? [];
+    if (text.includes("keep_page") && day === days[1] && source === "job")
+      await world.rows("do $$ begin raise data_corrupted using message = 'missing chunk'; end $$");
+    return world.pool.query(text, values);
+  };
+  await world.retain({ pool: { ...world.pool, query } });
+  expect(await world.days()).toEqual([days[1]]);
+  expect(world.log.of("retention-failed")).toHaveLength(1);
+});

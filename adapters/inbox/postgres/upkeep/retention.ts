@@ -75,11 +75,15 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
     async function drop(now: number): Promise<void> {
       const last = lastDayBefore(now - options.keepDoneMs);
       if (!blocked.isDue()) return;
+      let goesOn = true;
       for (const day of (await days.days()).filter((one) => one <= last)) {
-        const outcome = await days.drop(day);
-        if (outcome === "over") return;
-        blocked.note(day, outcome === "busy");
-        if (outcome === "busy") return;
+        // One that cannot be moved, such as a delivery that is broken on the disk, keeps no other day from being dropped.
+        await tried(async () => {
+          const outcome = await days.drop(day);
+          goesOn = outcome === "dropped";
+          if (outcome !== "over") blocked.note(day, outcome === "busy");
+        });
+        if (!goesOn) return;
       }
     }
 
