@@ -75,16 +75,20 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
     async function drop(now: number): Promise<void> {
       const last = lastDayBefore(now - options.keepDoneMs);
       if (!blocked.isDue()) return;
-      let goesOn = true;
+      let failure: unknown;
       for (const day of (await days.days()).filter((one) => one <= last)) {
-        // One that cannot be moved, such as a delivery that is broken on the disk, keeps no other day from being dropped.
-        await tried(async () => {
+        try {
           const outcome = await days.drop(day);
-          goesOn = outcome === "dropped";
-          if (outcome !== "over") blocked.note(day, outcome === "busy");
-        });
-        if (!goesOn) return;
+          if (outcome === "over") break;
+          blocked.note(day, outcome === "busy");
+          if (outcome === "busy") break;
+        } catch (error) {
+          // One that cannot be moved, such as a delivery that is broken on the disk, keeps no other day from being dropped.
+          if (isBroken(error)) throw error;
+          failure ??= error;
+        }
       }
+      if (failure !== undefined) throw failure;
     }
 
     async function expire(source: "unhandled" | "dead", until: number): Promise<void> {
