@@ -3,6 +3,7 @@ import { UsageError } from "../../../src/index.ts";
 import { createPool, type Pool, type Route } from "./connection/pool.ts";
 import { assertServer, assertWritable } from "./connection/server-checks.ts";
 import { createPresence } from "./connection/presence.ts";
+import { createLossLog } from "./loss-log.ts";
 import { createPostgresJobs } from "./jobs/admin.ts";
 import { prepareSchema } from "./schema/migrate.ts";
 import { SHARDS } from "./schema/tables.ts";
@@ -42,8 +43,6 @@ export interface PostgresOptions {
 const WATCH_MS = 1_000;
 /** A store that failed says so long that the next may fail, too; unless one succeeds. Nothing more may come while this process is not ready. */
 const FAILED_MS = 10_000;
-/** Of deliveries, or jobs, that a line of the log is about. */
-const NAMED = 20;
 
 interface Pools {
   readonly store: Pool;
@@ -101,6 +100,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       for (const state of states) known.counts[state] += 1;
     },
   });
+  const loss = createLossLog(() => openHost().log);
   const tombstones = createPostgresTombstones({ ident, pool: other, now });
   const subscriptions = createPostgresSubscriptions({ ident, pool: other });
   const pauses = createPostgresPauses({ ident, pool: other, now });
@@ -205,16 +205,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         if (hasNotices) void subscriptions.refresh().catch(() => {});
       },
       stored: (error) => (failure = error && { error, at: now() }),
-      unreadable: (deliveryId, err) =>
-        openHost().log.error(
-          { err, code: "delivery-unreadable", deliveryId },
-          "PostgreSQL cannot read a delivery: it is to be an unhandled job",
-        ),
-      missing: (deliveryIds) =>
-        openHost().log.error(
-          { code: "delivery-unreadable", count: deliveryIds.length, deliveryIds: deliveryIds.slice(0, NAMED) },
-          "deliveries that are not in the tables any more no longer wait to be expanded",
-        ),
+      loss,
     }),
     liveWorkers: () => findLiveWorkers(other, ident(), worker.others()?.me),
     claim: worker.claim,
@@ -225,6 +216,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       pool: other,
       writer,
       looksAt: worker.looksAt,
+      loss,
       // What fails here upkeep does.
       fold: () => void other.query(foldEndedCounts(ident(), MOST_UNFOLDED)).catch(() => {}),
       async changed() {

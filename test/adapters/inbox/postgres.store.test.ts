@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
 import { toStorageError } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
 import { MOST_JOBS, type EncodedBatch } from "../../../adapters/inbox/postgres/store/encode-batch.ts";
+import { createLossLog } from "../../../adapters/inbox/postgres/loss-log.ts";
 import { createIncoming, type IncomingDeps } from "../../../adapters/inbox/postgres/store/incoming.ts";
 import { createWriter, type StoredBatch } from "../../../adapters/inbox/postgres/store/writer.ts";
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
@@ -47,7 +48,7 @@ function incoming(answer: (batch: EncodedBatch) => Promise<StoredBatch>, parts: 
     dedupeWindowMs: () => 0,
     noted() {},
     stored() {},
-    unreadable() {},
+    loss: createLossLog(() => undefined),
     ...parts,
   });
   return { ...verbs, batches };

@@ -1,12 +1,12 @@
 import { createReceiver, type Receiver } from "hookline";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import type { WorkingInbox } from "../../../src/adapter.ts";
+import type { Delivery, WorkingInbox } from "../../../src/adapter.ts";
 import { eventually } from "../../support/eventually.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { newDatabase } from "../../support/postgres.ts";
-import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
+import { mail, nobodys, one, raw } from "../../suites/inbox/deliveries.ts";
 import { claimAll, claimOne, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
 import { openDatabase } from "./in-database.ts";
 import { openProcesses, type Processes } from "./postgres-processes.ts";
@@ -106,3 +106,34 @@ test("of merged jobs, the one whose delivery PostgreSQL cannot read ends alone",
   const { jobs } = await inbox.jobs.find({ states: ["dead", "waiting"], limit: 10 });
   expect(jobs).toMatchObject([{ state: "dead", deliveryId: rows[1]!.id, error: { name: "StorageError" } }]);
 });
+
+const EMAILS = { handled: [{ type: "email.updated", consumer: "default" }], after: undefined };
+
+test("unhandled jobs whose delivery PostgreSQL cannot read are stepped over", async () => {
+  const processes = await openProcesses();
+  const { inbox, log } = await processes.start();
+  await storeAll(inbox, ...["a", "b", "c", "d"].map((id) => mail([nobodys(id)])));
+  const rows = await processes.rows<{ id: string }>("select id from hookline.delivery order by id");
+  await breakBody(processes, rows[1]!.id);
+  const found = await inbox.jobs.unhandled({ ...EMAILS, limit: 10 });
+  expect(found.map(({ delivery }) => changeIn(delivery))).toEqual(["a", "c", "d"]);
+  expect(log.of("delivery-unreadable")).toMatchObject([{ level: "error", facts: { deliveryId: rows[1]!.id } }]);
+  const [only] = await inbox.jobs.unhandled({ ...EMAILS, after: found[0]!.id, limit: 1 });
+  expect(only && changeIn(only.delivery)).toBe("c");
+});
+
+test("a page of unhandled jobs whose deliveries are not in the tables is removed, and the next one given", async () => {
+  const processes = await openProcesses();
+  const { inbox, log } = await processes.start();
+  await storeAll(inbox, ...["a", "b", "c"].map((id) => mail([nobodys(id)])));
+  await processes.rows("delete from hookline.delivery where id < (select max(id) from hookline.delivery)");
+  const found = await inbox.jobs.unhandled({ ...EMAILS, limit: 2 });
+  expect(found.map(({ delivery }) => changeIn(delivery))).toEqual(["c"]);
+  expect(await processes.rows("select * from hookline.unhandled")).toHaveLength(1);
+  expect(log.of("job-without-delivery")).toMatchObject([{ level: "error", facts: { count: 2 } }]);
+});
+
+function changeIn({ body }: Delivery): string {
+  return (JSON.parse(Buffer.from(body).toString()) as { readonly payloads: readonly { readonly id: string }[] })
+    .payloads[0]!.id;
+}

@@ -13,6 +13,7 @@ import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { isUnreadable, sqlStateOf } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
+import { createLossLog, type LossLog } from "../loss-log.ts";
 import { REMOVED } from "../schema/body-functions.ts";
 import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
 import type { Writer } from "../store/writer.ts";
@@ -28,6 +29,8 @@ export interface PostgresJobsDeps {
   readonly writer: Pick<Writer, "transaction">;
   /** Whether unhandled jobs of a type are this process's to look at. @default all */
   readonly looksAt?: (type: string) => boolean;
+  /** @default nobody is told */
+  readonly loss?: LossLog;
   /** Many counts of dead jobs are to be folded: one who only looks writes nothing. */
   readonly fold?: () => void;
   /** Something was made or removed: memory is to follow. */
@@ -49,6 +52,7 @@ export function createPostgresJobs({
   pool,
   writer,
   looksAt = () => true,
+  loss = createLossLog(() => undefined),
   fold = () => {},
   changed,
 }: PostgresJobsDeps): InboxJobs {
@@ -179,11 +183,10 @@ export function createPostgresJobs({
       return erased;
     },
     unhandled: ({ handled, after, limit }) =>
-      findUnhandled(pool, ident(), {
-        handled: handled.filter(({ type }) => looksAt(type)),
-        after: toId(after) ?? 0,
-        limit,
-      }),
+      findUnhandled(
+        { queries: pool, ident: ident(), loss },
+        { handled: handled.filter(({ type }) => looksAt(type)), after: toId(after) ?? 0, limit },
+      ),
     async reopen(replacements) {
       const jobsFor = new Map(replacements.flatMap(({ id, jobs }) => [[Number(id), jobs] as const]));
       const count = await again(() =>

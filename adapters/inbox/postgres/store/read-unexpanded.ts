@@ -2,22 +2,20 @@ import type { Delivery, Unexpanded } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isUnreadable } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
+import type { LossLog } from "../loss-log.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
 
 export interface UnexpandedReaderDeps {
   readonly pool: Pool;
   readonly ident: () => string;
-  /** PostgreSQL cannot read a stored delivery: an event is made of it that nobody handles. */
-  readonly unreadable: (delivery: string, error: unknown) => void;
-  /** Deliveries are not in the tables: they do not wait any more. */
-  readonly missing: (deliveries: readonly string[]) => void;
+  readonly loss: Pick<LossLog, "unreadable" | "missing">;
 }
 
 /** Of bodies read in one go. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 
 /** The oldest deliveries that wait to be expanded. */
-export function createUnexpandedReader({ pool, ident, unreadable, missing }: UnexpandedReaderDeps) {
+export function createUnexpandedReader({ pool, ident, loss }: UnexpandedReaderDeps) {
   async function readPage(max: number): Promise<readonly Unexpanded[]> {
     for (;;) {
       const rows = await pool.query<(DeliveryRow | NoDelivery) & Waiting>(
@@ -52,7 +50,7 @@ export function createUnexpandedReader({ pool, ident, unreadable, missing }: Une
       if (row !== undefined) return [{ id, delivery: toDelivery(row), cursor }];
     } catch (error) {
       if (!isUnreadable(error)) throw error;
-      unreadable(id, error);
+      loss.unreadable("unexpanded", id, error);
       return [{ id, delivery: withoutBody(oldest), cursor }];
     }
     await removeMissing([oldest.delivery]);
@@ -67,7 +65,7 @@ export function createUnexpandedReader({ pool, ident, unreadable, missing }: Une
        delete from ${ident()}.unexpanded where delivery = any ($1::bigint[]) and delivery not in (select id from there) returning delivery`,
       [deliveries],
     );
-    if (gone.length > 0) missing(gone.map(({ delivery }) => String(delivery)));
+    if (gone.length > 0) loss.missing(gone.map(({ delivery }) => String(delivery)));
   }
 
   return async (max: number): Promise<readonly Unexpanded[]> => {
