@@ -16,6 +16,7 @@ const NAMED = 20;
 const UNREADABLE = {
   unexpanded: "PostgreSQL cannot read a delivery: it is to be an unhandled job",
   unhandled: "PostgreSQL cannot read a delivery: its unhandled jobs stay as they are",
+  erased: "PostgreSQL cannot read a delivery: whether it is of the account that is erased is not known",
 };
 
 /** @param log undefined: nobody is told */

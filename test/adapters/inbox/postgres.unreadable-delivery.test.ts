@@ -133,6 +133,17 @@ test("a page of unhandled jobs whose deliveries are not in the tables is removed
   expect(log.of("job-without-delivery")).toMatchObject([{ level: "error", facts: { count: 2 } }]);
 });
 
+test("an account is erased though a delivery that may be another's cannot be read", async () => {
+  const processes = await openProcesses();
+  const { inbox, log } = await processes.start();
+  await storeAll(inbox, ...[5, 6, 5].map((accountId) => raw(mail(["a"], { accountId }))));
+  const rows = await processes.rows<{ id: string }>("select id from hookline.delivery order by id");
+  await breakBody(processes, rows[1]!.id);
+  expect(await inbox.jobs.erase(5)).toMatchObject({ deliveries: 2 });
+  expect(await processes.rows("select id from hookline.kept")).toEqual([rows[1]]);
+  expect(log.of("delivery-unreadable")).toMatchObject([{ level: "error", facts: { deliveryId: rows[1]!.id } }]);
+});
+
 function changeIn({ body }: Delivery): string {
   return (JSON.parse(Buffer.from(body).toString()) as { readonly payloads: readonly { readonly id: string }[] })
     .payloads[0]!.id;

@@ -178,7 +178,7 @@ export function createPostgresJobs({
     },
     async erase(accountId) {
       const until = await lastId();
-      const erased = await eraseAccount(pool, ident(), { accountId, until, erasePage: eraseDeliveries });
+      const erased = await eraseAccount(pool, ident(), { accountId, until, erasePage: eraseDeliveries, loss });
       await changed();
       return erased;
     },

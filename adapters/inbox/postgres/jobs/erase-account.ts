@@ -1,5 +1,7 @@
 import { accountOf, addErased, ERASED_REASON, NOTHING_ERASED, type ErasedRows } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
+import { isUnreadable } from "../connection/to-storage-error.ts";
+import type { LossLog } from "../loss-log.ts";
 
 /** What a page erases. A delivery that alone is more goes all the same. */
 const PAGE = { deliveries: 200, jobs: 5_000, bytes: 4 * 1024 * 1024 };
@@ -14,11 +16,7 @@ export type ErasePage = (deliveries: readonly number[]) => Promise<ErasedRows>;
 export async function eraseAccount(
   queries: Queries,
   ident: string,
-  {
-    accountId,
-    until,
-    erasePage,
-  }: { readonly accountId: number; readonly until: number; readonly erasePage: ErasePage },
+  { accountId, until, erasePage, loss }: Range & { readonly erasePage: ErasePage },
 ): Promise<ErasedRows> {
   const reasons = await queries.query(
     `update ${ident}.tombstone set reason = '${ERASED_REASON}' where reason <> '${ERASED_REASON}' and subscription in (
@@ -45,7 +43,8 @@ export async function eraseAccount(
     tokens: tokens.length,
   };
   for (const pages of [unnamedOf, deliveriesOf])
-    for await (const page of pages(queries, ident, { accountId, until })) sum = addErased(sum, await erasePage(page));
+    for await (const page of pages(queries, ident, { accountId, until, loss }))
+      sum = addErased(sum, await erasePage(page));
   // What others have in memory has the old reasons.
   if (sum.tombstones > 0)
     await queries.query(
@@ -57,29 +56,61 @@ export async function eraseAccount(
 interface Range {
   readonly accountId: number;
   readonly until: number;
+  readonly loss: Pick<LossLog, "unreadable">;
 }
 
 async function* unnamedOf(
   queries: Queries,
   ident: string,
-  { accountId, until }: Range,
+  { accountId, until, loss }: Range,
 ): AsyncGenerator<readonly number[]> {
-  for (let after = 0; ;) {
-    const rows = await queries.query<{ id: number; body: Uint8Array }>(
-      `select id, (select body from ${ident}.delivery as one where one.id = sized.id limit 1) as body from (
+  const unnamed = `from ${ident}.delivery as one where account is null and id > $1 and id <= $2 and not exists (
+    select from ${ident}.job_list as list where list.delivery = one.id and list.account is not null) order by id limit ${PAGE.deliveries}`;
+  const bodyOf = (id: string): string =>
+    `(select body from ${ident}.delivery as one where one.id = ${id} limit 1) as body`;
+
+  const read = (after: number): Promise<readonly Unnamed[]> =>
+    queries.query(
+      `select id, ${bodyOf("sized.id")} from (
          select id, sum(octet_length(body)) over (order by id) as bytes, row_number() over (order by id) as nth
-         from (select id, body from ${ident}.delivery as one where account is null and id > $1 and id <= $2 and not exists (
-           select from ${ident}.job_list as list where list.delivery = one.id and list.account is not null)
-           order by id limit ${PAGE.deliveries}) as unnamed) as sized
+         from (select id, body ${unnamed}) as unnamed) as sized
        where nth = 1 or bytes <= ${PAGE.bytes} order by id`,
       [after, until],
     );
+
+  /** One that cannot be read is left as it is: it keeps no other from being erased. */
+  async function readSingly(after: number): Promise<readonly Unnamed[]> {
+    const found: Unnamed[] = [];
+    for (const { id } of await queries.query<{ id: number }>(`select id ${unnamed}`, [after, until])) {
+      const [row] = await queries
+        .query<Pick<Unnamed, "body">>(`select ${bodyOf("$1")}`, [id])
+        .catch((error: unknown) => {
+          if (!isUnreadable(error)) throw error;
+          loss.unreadable("erased", id, error);
+          return [];
+        });
+      found.push({ id, body: row?.body ?? null });
+    }
+    return found;
+  }
+
+  for (let after = 0; ;) {
+    const rows = await read(after).catch((error: unknown) => {
+      if (isUnreadable(error)) return readSingly(after);
+      throw error;
+    });
     const last = rows.at(-1);
     if (last === undefined) return;
     after = last.id;
-    const page = rows.filter(({ body }) => accountOf(body) === accountId).map(({ id }) => id);
+    const page = rows.flatMap(({ id, body }) => (body !== null && accountOf(body) === accountId ? id : []));
     if (page.length > 0) yield page;
   }
+}
+
+interface Unnamed {
+  readonly id: number;
+  /** Null: it cannot be read, or was removed meanwhile. */
+  readonly body: Uint8Array | null;
 }
 
 /** By the account that they have, then by that of lists that were made later. */
