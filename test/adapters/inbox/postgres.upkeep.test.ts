@@ -68,6 +68,28 @@ test("an idle writer goes when none of its jobs is left, and a dead worker when 
   expect(await world.count("writer")).toBe(1);
 });
 
+test("many idle writers go with each pass, however many there are whose jobs wait", async () => {
+  const world = await openWorld();
+  const [id = 0] = await world.store([mail(["a"])]);
+  await world.rows("delete from hl.job");
+  const waiting = 12_000;
+  await world.rows(
+    `with made as (insert into hl.writer (seq, first_id, last_id) select 1, 4096, 4100 from generate_series(1, ${waiting + 300}) returning id)
+     insert into hl.job (shard, id, writer, day, delivery, entry, type, consumer, received_at)
+     select 0, ${id} + row_number() over (order by id), id, 1, ${id}, 0, 'email.updated', 'default', 1 from made order by id limit ${waiting}`,
+  );
+  const one = world.upkeep();
+  await world.pass(61_000);
+  one.begin();
+  await world.clock.ended();
+  expect(await world.count("writer")).toBe(waiting);
+  await world.rows("delete from hl.job where shard = 0 and id % 2 = 0");
+  await world.pass(61_000);
+  await world.clock.next();
+  one.end();
+  expect(await world.count("writer")).toBe(waiting / 2);
+});
+
 test("a dead worker that a transaction holds shards of stays", async () => {
   const world = await openWorld();
   await world.rows("update hl.worker set alive = false");

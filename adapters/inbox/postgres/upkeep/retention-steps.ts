@@ -25,12 +25,16 @@ export interface RetentionSteps {
 }
 
 const KEYS = 1_000;
-const UNUSED = 10_000;
+const WRITERS = 10_000;
 /** As in the function `expire`. */
 const ENDED = 500;
 
-/** A scan over the open jobs: not in each pass. */
+/** A scan over the open jobs: not in each pass, */
 const WRITERS_EVERY_MS = 10 * 60_000;
+/** unless there are many: each step of a worker reads all writers, and functions leave one for each process. */
+const MANY_IDLE = 100;
+/** Who finds its row gone makes another one. */
+const IS_IDLE = "used_at < clock_timestamp() - interval '1 minute'";
 
 export function createRetentionSteps(pool: Pool, ident: () => string): RetentionSteps {
   let writersAt = -Infinity;
@@ -91,23 +95,29 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
         `delete from ${ident()}.worker as w where not w.alive and not exists (select from ${ident()}.shard as s where s.owner = w.id)`,
       );
     },
-    /** One whose row is locked stores just now. Who finds its row gone makes another one. */
+    /** One whose row is locked stores just now. */
     async removeUnusedWriters() {
       await pool.query(
         `delete from ${ident()}.writer where id = any (array(
-           select id from ${ident()}.writer where last_id = 0 and used_at < clock_timestamp() - interval '1 minute'
-           order by id limit ${UNUSED} for update skip locked))`,
+           select id from ${ident()}.writer where last_id = 0 and ${IS_IDLE}
+           order by id limit ${WRITERS} for update skip locked))`,
       );
     },
     /** With its row locked nothing more of it is committed; then none of its jobs is left that a worker could have to follow. */
     async removeWriters() {
-      if (performance.now() - writersAt < WRITERS_EVERY_MS) return;
+      const { idle } = await oneRow<{ idle: number }>(
+        pool,
+        `select count(*) as idle from ${ident()}.writer where ${IS_IDLE}`,
+      );
+      if (idle < MANY_IDLE && performance.now() - writersAt < WRITERS_EVERY_MS) return;
       writersAt = performance.now();
       await pool.transaction(async (queries) => {
         const rows = await queries.query<{ id: number }>(
-          `select id from ${ident()}.writer where used_at < clock_timestamp() - interval '1 hour' order by id limit 1000 for update skip locked`,
+          `select id from ${ident()}.writer where ${IS_IDLE} and id not in (select writer from ${ident()}.job)
+           order by id limit ${WRITERS} for update skip locked`,
         );
         if (rows.length === 0) return;
+        // What was committed until its row was locked.
         await queries.query(
           `delete from ${ident()}.writer where id = any ($1) and id not in (select distinct writer from ${ident()}.job where writer = any ($1))`,
           [rows.map(({ id }) => id)],

@@ -80,7 +80,11 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     now,
     isOver: () => deps.isOver(life),
     changed: deps.wake,
-    unexpanded: (are) => deps.unexpanded(life, are),
+    unexpanded(are) {
+      // Not later: the row of the writer may be gone by then.
+      life.stored = life.stored.filter(({ batch }) => !memory.hasSeen(batch));
+      deps.unexpanded(life, are);
+    },
     lost: deps.lost,
     server: deps.server,
     forgot: () => deps.over(life, "forgot"),
