@@ -184,6 +184,8 @@ function toRegistration(
   }
   if (typeof consumer !== "string" || consumer === "")
     throw invalid(names, `got ${kindOf(consumer)} for \`consumer\`, expected a name.`);
+  if (UNSTORABLE.test(consumer))
+    throw invalid(names, "got NUL or half of a surrogate pair in `consumer`, expected a name of whole characters.");
   const perAccount = options.perAccount ?? Infinity;
   if (options.perAccount !== undefined) wholeNumber({ where, name: "perAccount", value: perAccount, least: 1 });
   const limits = {
@@ -217,6 +219,9 @@ const ALLOWED: Readonly<Record<keyof HandlerOptions<never>, true>> = {
   timeoutMs: true,
   perAccount: true,
 };
+
+/** No inbox stores it as it is: in a table it would be the name of another consumer. */
+const UNSTORABLE = /[\0\p{Surrogate}]/u;
 
 const LANES: readonly string[] = ["record", "resource", "account", "none"];
 

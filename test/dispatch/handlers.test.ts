@@ -187,6 +187,12 @@ describe("a handler is refused at once:", () => {
     expect(refusal(() => handlers(["email", { consumer: "" }])).code).toBe("handler-invalid");
   });
 
+  test.each(["a\0b", "a\uD800b", "\uDC00"])("with the consumer %j, which no table holds as it is", (consumer) => {
+    const error = refusal(() => handlers(["email", { consumer }]));
+    expect(error).toMatchObject({ code: "handler-invalid", message: expect.stringContaining("`consumer`") });
+    expect(() => handlers(["email", { consumer: "a\u{1F600}b" }])).not.toThrow();
+  });
+
   test("and what was refused leaves nothing behind", () => {
     const made = handlers("contact");
     refusal(() => add(made, ["email", "contact"]));
