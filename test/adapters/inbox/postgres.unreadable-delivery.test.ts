@@ -30,7 +30,7 @@ test("an unexpanded delivery that PostgreSQL cannot read is an unhandled job, an
     await database.drop();
   });
   const receivers: Receiver[] = [];
-  onTestFinished(() => Promise.all(receivers.map((one) => one.close({ drainMs: 0 }))).then(() => {}));
+  onTestFinished(() => Promise.all(receivers.map((each) => each.close({ drainMs: 0 }))).then(() => {}));
   const log = logRecorder();
   const receiver = (): Receiver => {
     const inbox = openDatabase(database.connectionString) as WorkingInbox<"network">;
@@ -77,7 +77,7 @@ test.each([1, 120])(
     expect(recordsOf(await claimAll(inbox))).toEqual([["a"]]);
     expect(await processes.rows("select * from hookline.unexpanded")).toEqual([]);
     const told = log.of("delivery-unreadable").map(({ facts }) => (facts as { readonly count: number }).count);
-    expect(told.reduce((sum, one) => sum + one, 0)).toBe(count);
+    expect(told.reduce((sum, each) => sum + each, 0)).toBe(count);
   },
 );
 

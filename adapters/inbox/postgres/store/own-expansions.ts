@@ -1,5 +1,4 @@
 import type { Expansion, NewEvent, NewJob } from "../../../../src/adapter.ts";
-import { familyOf } from "../../../../src/protocol/event-names.ts";
 import type { OtherWorkers } from "../work/other-workers.ts";
 
 interface Chosen {
@@ -45,7 +44,9 @@ function keysOfEvent({ event, unique, jobs }: NewEvent): readonly string[] {
   return [
     ...named,
     ...(unique === undefined ? [] : [`unique ${unique.key}`]),
-    ...(accountId === undefined ? [] : [`family ${accountId} ${familyOf(type)}`, `resource ${accountId} ${resource}`]),
+    ...(accountId === undefined
+      ? []
+      : [`family ${accountId} ${type.split(".", 1)[0]}`, `resource ${accountId} ${resource}`]),
   ];
 }
 

@@ -147,22 +147,6 @@ export function createWorkerClaims({
     return [];
   }
 
-  /** Of rows that were refused together, those that are refused alone: halves are tried, and halves of those that are refused. */
-  async function refusedOf(mine: Life, rows: readonly Row[], refusal: StorageError): Promise<readonly Refused[]> {
-    const [row] = rows;
-    if (row !== undefined && rows.length === 1) return [[row, refusal]];
-    const half = Math.ceil(rows.length / 2);
-    const found: Refused[] = [];
-    for (const part of [rows.slice(0, half), rows.slice(half)])
-      try {
-        await mine.steps.mark(part, part);
-      } catch (error) {
-        if (!isRefusal(error) && !isUnreadable(error)) throw error;
-        found.push(...(await refusedOf(mine, part, error as StorageError)));
-      }
-    return found;
-  }
-
   /** All that waits now, of whatever process, is to be in the lanes. */
   async function lookBehind(): Promise<void> {
     const mine = life();
@@ -274,6 +258,26 @@ export function createWorkerClaims({
       };
     },
   };
+}
+
+/** Of rows that were refused together, those that are refused alone: halves are tried, and halves of those that are refused. */
+async function refusedOf(
+  mine: Pick<Life, "steps">,
+  rows: readonly Row[],
+  refusal: StorageError,
+): Promise<readonly Refused[]> {
+  const [row] = rows;
+  if (row !== undefined && rows.length === 1) return [[row, refusal]];
+  const half = Math.ceil(rows.length / 2);
+  const found: Refused[] = [];
+  for (const part of [rows.slice(0, half), rows.slice(half)])
+    try {
+      await mine.steps.mark(part, part);
+    } catch (error) {
+      if (!isRefusal(error) && !isUnreadable(error)) throw error;
+      found.push(...(await refusedOf(mine, part, error as StorageError)));
+    }
+  return found;
 }
 
 const coming = ({ memory, stored }: Life): Stored[] => stored.filter(({ batch }) => !memory.hasSeen(batch));
