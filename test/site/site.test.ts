@@ -64,12 +64,10 @@ test(`of ${QUESTIONS.length} questions to the search, the right page is among th
   const missed: string[] = [];
   for (const [question, wanted] of QUESTIONS) {
     await input.fill("");
-    await page.waitForFunction(() => document.querySelectorAll("#localsearch-list a").length === 0);
+    await page.waitForFunction(`${LINKS}.length === 0`);
     await input.fill(question);
-    await page.waitForFunction(() => document.querySelectorAll("#localsearch-list a").length > 0);
-    const links = await page
-      .locator("#localsearch-list a")
-      .evaluateAll((found) => found.map((link) => (link as HTMLAnchorElement).pathname.replace(/\.html$/, "")));
+    await page.waitForFunction(`${LINKS}.length > 0`);
+    const links = await page.evaluate<string[]>(`${LINKS}.map((link) => link.pathname.replace(/\\.html$/, ""))`);
     // Sections of one page are one page.
     const first = [...new Set(links)].slice(0, FIRST);
     if (!first.includes(wanted)) missed.push(`${question}: expected ${wanted}, got ${first.join(", ")}`);
@@ -138,14 +136,17 @@ test.skipIf(pictures === undefined)("pictures to look at", { timeout: 300_000 },
     }
 });
 
+/** In the page. */
+const LINKS = `[...document.querySelectorAll("#localsearch-list a")]`;
+
 /** What sticks out of the window, or of what it is in. */
 function widerThanTheirPlace(page: Page): Promise<readonly string[]> {
-  return page.evaluate(() => {
-    const found: string[] = [];
+  return page.evaluate(`(() => {
+    const found = [];
     if (document.documentElement.scrollWidth > window.innerWidth) found.push("the page");
     for (const one of document.querySelectorAll(".vp-doc table, .vp-doc pre"))
       if (one.scrollWidth > one.clientWidth + 1 || one.getBoundingClientRect().right > window.innerWidth)
-        found.push(`${one.tagName.toLowerCase()} "${(one.textContent ?? "").trim().slice(0, 40)}"`);
+        found.push(one.tagName.toLowerCase() + " " + one.textContent.trim().slice(0, 40));
     return found;
-  });
+  })()`);
 }
