@@ -132,8 +132,17 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
   function laneOf(key: string | undefined): Lane {
     const known = key === undefined ? undefined : lanes.get(key);
     if (known !== undefined) return known;
-    const ends = { head: undefined, tail: undefined, before: undefined, behind: undefined };
-    const lane: Lane = { key, ...ends, queue: undefined, since: 0, window: undefined };
+    // No spread: an object made by one takes more memory, and there may be a million.
+    const lane: Lane = {
+      key,
+      head: undefined,
+      tail: undefined,
+      before: undefined,
+      behind: undefined,
+      queue: undefined,
+      since: 0,
+      window: undefined,
+    };
     if (key !== undefined) lanes.set(key, lane);
     return lane;
   }

@@ -35,6 +35,8 @@ export const MEASURES: readonly Measure[] = [
   },
   cold("cold-alone", "hookline, cold lanes alone", 0),
   cold("cold-hot", "hookline, beside a hot lane", 100_000),
+  fairness("turns", "hookline, accounts take turns", 1),
+  fairness("turns-none", 'hookline, fairness "none"', 0),
   waiting("waiting", "hookline, 100 entries a delivery", 100),
   waiting("waiting-single", "hookline, 1 entry a delivery", 1),
   { ...drain("file-5000", "SQLite, 5,000 lanes", () => 5_000), sizes: [200_000, 5_000], inbox: "sqlite" },
@@ -105,6 +107,10 @@ function cold(name: string, title: string, hot: number): Measure {
 
 function latency(name: string, title: string, others: number): Measure {
   return { name, title, file: "latency.ts", sizes: [300, others], quickSizes: [50, others], inbox: "sqlite" };
+}
+
+function fairness(name: string, title: string, isFair: number): Measure {
+  return { name, title, file: "fairness.ts", sizes: [QUICK, 1_000, isFair], quickSizes: [10_000, 100, isFair], once: true };
 }
 
 function waiting(name: string, title: string, entries: number): Measure {
