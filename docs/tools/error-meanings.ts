@@ -11,7 +11,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   ],
   "handler-invalid": ["UsageError", "`on` got no function, no name, or an unknown lane"],
   "handlers-sealed": ["UsageError", "`on` or `use` after `start()`"],
-  "flow-invalid": ["UsageError", "`receiver.flow` got neither a consumer nor an account, no reason, or an end that has passed"],
+  "flow-invalid": [
+    "UsageError",
+    "`receiver.flow` got neither a consumer nor an account, no reason, or an end that has passed",
+  ],
   "flow-unsupported": [
     "UsageError",
     "`receiver.flow` or `perAccount` where nothing can wait: `forwardInbox`, a function platform, or an inbox without `pauses`",

@@ -1,4 +1,12 @@
-import { UsageError, type Flow, type FlowTarget, type GapInfo, type ReceiverLists, type Selection, type TombstoneInfo } from "../index.ts";
+import {
+  UsageError,
+  type Flow,
+  type FlowTarget,
+  type GapInfo,
+  type ReceiverLists,
+  type Selection,
+  type TombstoneInfo,
+} from "../index.ts";
 import { toJobFilter, type Filter } from "./filter.ts";
 import type { DashboardLog, DashboardSource } from "./source.ts";
 

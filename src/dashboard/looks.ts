@@ -24,7 +24,10 @@ export const LOOKS: Readonly<Record<string, Look>> = {
       source.flow.paused().catch(() => []),
     ]);
     const problems = health.problems.map((one) => toProblem(one, content));
-    const rows = { paused: paused.slice(0, ROWS).map(of("pause", content)), workers: workers.slice(0, ROWS).map(of("worker", content)) };
+    const rows = {
+      paused: paused.slice(0, ROWS).map(of("pause", content)),
+      workers: workers.slice(0, ROWS).map(of("worker", content)),
+    };
     return { ...health, ...source.activity(), problems, ...rows };
   },
   async lanes({ source, query: { after }, content }) {

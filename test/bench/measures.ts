@@ -110,7 +110,14 @@ function latency(name: string, title: string, others: number): Measure {
 }
 
 function fairness(name: string, title: string, isFair: number): Measure {
-  return { name, title, file: "fairness.ts", sizes: [QUICK, 1_000, isFair], quickSizes: [10_000, 100, isFair], once: true };
+  return {
+    name,
+    title,
+    file: "fairness.ts",
+    sizes: [QUICK, 1_000, isFair],
+    quickSizes: [10_000, 100, isFair],
+    once: true,
+  };
 }
 
 function waiting(name: string, title: string, entries: number): Measure {

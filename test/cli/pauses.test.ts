@@ -14,7 +14,9 @@ describe("hookline inbox pause, paused and resume", () => {
       { consumer: "crm", reason: "down", waiting: 0 },
       { consumer: "crm", accountId: 2002, reason: "import" },
     ]);
-    expect((await inbox(file, "paused")).out).toMatch(/^CONSUMER +ACCOUNT +WAITING +SINCE .+\ncrm +\(all\) +0 .+ resumed +down\n/u);
+    expect((await inbox(file, "paused")).out).toMatch(
+      /^CONSUMER +ACCOUNT +WAITING +SINCE .+\ncrm +\(all\) +0 .+ resumed +down\n/u,
+    );
     expect(await inbox(file, "resume --consumer crm")).toMatchObject({ code: 0, out: "Resumed consumer crm.\n" });
     expect(await inbox(file, "resume --consumer crm")).toMatchObject({ code: 1, out: "" });
     expect(worker.pauses?.current().length).toBeLessThanOrEqual(2);

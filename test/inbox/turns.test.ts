@@ -11,7 +11,11 @@ interface Row extends LaneRow {
   readonly account: number | undefined;
 }
 
-function row(account: number | undefined, lane?: string, more: { consumer?: string; progress?: Partial<Progress> } = {}): Row {
+function row(
+  account: number | undefined,
+  lane?: string,
+  more: { consumer?: string; progress?: Partial<Progress> } = {},
+): Row {
   lastId += 1;
   const { consumer = "crm", progress } = more;
   const unset = { mergeKey: undefined, next: undefined, queuedIn: undefined };
@@ -73,7 +77,9 @@ describe("accounts take turns", () => {
     const later = row(2, "later", { progress: { runAt: T + 10, delayMs: 10 } });
     const { book, take } = queues(row(1), row(1), later);
     expect(accountsOf(take(1))).toEqual([1]);
-    expect(accountsOf(book.take({ max: 9, mergeMax: 1, rules: rules() }, T + 10).map(([head]) => head as Row))).toEqual([1, 2]);
+    expect(accountsOf(book.take({ max: 9, mergeMax: 1, rules: rules() }, T + 10).map(([head]) => head as Row))).toEqual(
+      [1, 2],
+    );
   });
 });
 
@@ -90,7 +96,11 @@ describe("a limit for each account", () => {
 
   test("is of a consumer", () => {
     const both = ["a", "a", "a", "b"].map((consumer) => row(1, undefined, { consumer }));
-    expect(queues(...both).take(9, two).map(({ consumer }) => consumer)).toEqual(["a", "a", "b"]);
+    expect(
+      queues(...both)
+        .take(9, two)
+        .map(({ consumer }) => consumer),
+    ).toEqual(["a", "a", "b"]);
   });
 
   test("holds for suspects as well", () => {
@@ -121,11 +131,18 @@ describe("what is held", () => {
   });
 
   test("leaves the memory on request, if a pause holds it", () => {
-    const paused = rules({ isHeld: (_, account) => account === 1, isPaused: (_, account) => account === 1, isPausing: true });
+    const paused = rules({
+      isHeld: (_, account) => account === 1,
+      isPaused: (_, account) => account === 1,
+      isPausing: true,
+    });
     const { take, book } = queues(row(1, "a"), row(2, "b"), row(1, "a"), row(1, "c"));
     expect(accountsOf(take(9, paused))).toEqual([2]);
     const withdrawn = book.withdraw(2, () => true, T);
-    expect(withdrawn.map(({ key, rows, isPaused }) => [key, rows.length, isPaused])).toEqual([["c", 1, true], ["a", 2, true]]);
+    expect(withdrawn.map(({ key, rows, isPaused }) => [key, rows.length, isPaused])).toEqual([
+      ["c", 1, true],
+      ["a", 2, true],
+    ]);
     expect([take(9), book.isFree("a"), book.isFree("b")]).toEqual([[], true, false]);
   });
 });
@@ -139,9 +156,23 @@ type Step =
   | { readonly do: "free" };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ do: fc.constant("append" as const), account: fc.integer({ min: 1, max: 4 }), lane: fc.nat(12), consumer: fc.constantFrom("a", "b") }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("append" as const),
+      account: fc.integer({ min: 1, max: 4 }),
+      lane: fc.nat(12),
+      consumer: fc.constantFrom("a", "b"),
+    }),
+  },
   { weight: 4, arbitrary: fc.record({ do: fc.constant("take" as const), max: fc.integer({ min: 1, max: 4 }) }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("end" as const), how: fc.constantFrom("done" as const, "release" as const, "retry" as const) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("end" as const),
+      how: fc.constantFrom("done" as const, "release" as const, "retry" as const),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("remove" as const), nth: fc.nat(20) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("hold" as const), account: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("free" as const) }) },

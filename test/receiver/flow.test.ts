@@ -209,7 +209,10 @@ describe("a pause", () => {
     ]);
     await expect(receiver.flow.resume({ consumer: "default" })).resolves.toEqual({ resumed: true });
     await pass();
-    expect(calls.map(({ event, ctx }) => [idOf(event), ctx.merged]).slice(2)).toEqual([["c", 3], ["d", 1]]);
+    expect(calls.map(({ event, ctx }) => [idOf(event), ctx.merged]).slice(2)).toEqual([
+      ["c", 3],
+      ["d", 1],
+    ]);
     await expect(receiver.flow.paused()).resolves.toEqual([]);
     await expect(receiver.flow.resume({ consumer: "default" })).resolves.toEqual({ resumed: false });
   });
@@ -305,7 +308,10 @@ describe("a pause", () => {
     await isInvalid(receiver.flow.pause({ accountId: 1 }, { reason: "" }), "flow-invalid");
     const until = new Date(clock.now() - 1);
     await isInvalid(receiver.flow.pause({ accountId: 1 }, { reason: "x", until }), "flow-invalid");
-    await isInvalid(receiver.flow.pause({ accountId: 1 }, { reason: "x", until: new Date(Number.NaN) }), "flow-invalid");
+    await isInvalid(
+      receiver.flow.pause({ accountId: 1 }, { reason: "x", until: new Date(Number.NaN) }),
+      "flow-invalid",
+    );
   });
 
   test("is refused where nothing can wait", async () => {

@@ -73,7 +73,9 @@ function stalled(world: World): readonly string[] {
   const waiting = [...books.entries.values()].filter(({ state }) => state === "waiting");
   const suspects = [...books.claims.values()].some(({ entries: [head] }) => (head?.deaths ?? 0) >= 2);
   if (suspects || waiting.some(({ deaths }) => deaths >= 2)) return [];
-  const mayRun = waiting.filter((entry) => isHead(entry, world) && isOverdue(entry, world) && !isKept(entry, world, life));
+  const mayRun = waiting.filter(
+    (entry) => isHead(entry, world) && isOverdue(entry, world) && !isKept(entry, world, life),
+  );
   return mayRun.map(show);
 }
 

@@ -183,7 +183,11 @@ export function createClaimRules(books: Books, flow: FlowBook): Claiming {
       for (const claim of claims) open(life, claim, asked);
       checkGroup(asked);
       const isOfTurns = books.limits.fairness === "account" && asked.limits.suspects !== true;
-      if (isOfTurns) flow.checkTurns(asked.able, [...books.claims.values()].filter(({ look }) => look === asked));
+      if (isOfTurns)
+        flow.checkTurns(
+          asked.able,
+          [...books.claims.values()].filter(({ look }) => look === asked),
+        );
     },
     settled({ claim, outcomes }, took, newest) {
       const found = books.claims.get(claim);

@@ -76,7 +76,10 @@ export function createFlowBook(books: Books): FlowBook {
     delays.some((one) => one.isKnown && one.jumps === now.jumps() && one.owner === ownerOf(entry) && !isOver(one));
 
   const limitOf = (consumer: string | undefined, plan: Plan): number =>
-    Math.min(Infinity, ...plan.filter((spec) => spec.consumer === consumer).map(({ perAccount = Infinity }) => perAccount));
+    Math.min(
+      Infinity,
+      ...plan.filter((spec) => spec.consumer === consumer).map(({ perAccount = Infinity }) => perAccount),
+    );
 
   const mayBeHeld = (entry: Entry): boolean =>
     mayBePaused(entry) || delays.some((one) => one.owner === ownerOf(entry) && !isOver(one));
@@ -86,7 +89,9 @@ export function createFlowBook(books: Books): FlowBook {
     if (limit === Infinity) return false;
     // A claim that is lost counts until its handler ends.
     if (books.closed.size > 0) return true;
-    const running = [...books.claims.values()].filter(({ entries: [head] }) => head && ownerOf(head) === ownerOf(entry));
+    const running = [...books.claims.values()].filter(
+      ({ entries: [head] }) => head && ownerOf(head) === ownerOf(entry),
+    );
     return running.length >= limit;
   }
 
@@ -95,7 +100,11 @@ export function createFlowBook(books: Books): FlowBook {
       const held = { ...what, until, untilMono: now.mono() + until - now.wall(), jumps: now.jumps() };
       touched.add(keyOf(what));
       const before = maybe.get(keyOf(what));
-      maybe.set(keyOf(what), { ...held, until: Math.max(until, before?.until ?? 0), untilMono: Math.max(held.untilMono, before?.untilMono ?? 0) });
+      maybe.set(keyOf(what), {
+        ...held,
+        until: Math.max(until, before?.until ?? 0),
+        untilMono: Math.max(held.untilMono, before?.untilMono ?? 0),
+      });
       sure.delete(keyOf(what));
       return () => {
         sure.set(keyOf(what), held);
@@ -122,10 +131,11 @@ export function createFlowBook(books: Books): FlowBook {
       passed.clear();
     },
     mayBeHeld,
-    wasHeld: (entry) => [...touched].some((key) => {
-      const [consumer, accountId] = JSON.parse(key) as [string | null, number | null];
-      return isOf({ consumer: consumer ?? undefined, accountId: accountId ?? undefined }, entry);
-    }),
+    wasHeld: (entry) =>
+      [...touched].some((key) => {
+        const [consumer, accountId] = JSON.parse(key) as [string | null, number | null];
+        return isOf({ consumer: consumer ?? undefined, accountId: accountId ?? undefined }, entry);
+      }),
     isLimited,
     checkStart(entry, plan) {
       if (isPaused(entry)) broken("nothing starts that is paused", show(entry));
@@ -151,7 +161,9 @@ export function createFlowBook(books: Books): FlowBook {
     },
     checkTurns(able, claims) {
       const served = new Set<number | undefined>();
-      for (const { entries: [head] } of claims) {
+      for (const {
+        entries: [head],
+      } of claims) {
         if (head === undefined) continue;
         const { account } = head.wire;
         served.add(account);

@@ -15,7 +15,19 @@ export interface Temper {
 }
 
 /** What can happen next. */
-export type Move = "arrive" | "again" | "pass" | "jump" | "die" | "die-often" | "deploy" | "by-hand" | "pause" | "resume" | "idle" | "turn";
+export type Move =
+  | "arrive"
+  | "again"
+  | "pass"
+  | "jump"
+  | "die"
+  | "die-often"
+  | "deploy"
+  | "by-hand"
+  | "pause"
+  | "resume"
+  | "idle"
+  | "turn";
 
 export function makeTemper(dice: Dice): Temper {
   const concurrency = dice.pick([1, 2, 3, 3, 5, 10]);
@@ -30,7 +42,12 @@ export function makeTemper(dice: Dice): Temper {
       ]),
     ) as Record<T, number>;
   return {
-    limits: { fairness: dice.pick(["account", "account", "none"]), concurrency, maxStuck: dice.pick([0, 1, 2, concurrency]), graceMs: dice.pick([0, 1_000, 30_000]) },
+    limits: {
+      fairness: dice.pick(["account", "account", "none"]),
+      concurrency,
+      maxStuck: dice.pick([0, 1, 2, concurrency]),
+      graceMs: dice.pick([0, 1_000, 30_000]),
+    },
     steps: dice.int(10, 60),
     deeds: some(DEEDS, ["ok", "soon"]),
     moves: some(MOVES, ["arrive", "pass"]),

@@ -86,7 +86,14 @@ const HEADS = ["CONSUMER", "ACCOUNT", "WAITING", "SINCE (UTC)", "UNTIL (UTC)", "
 
 function toRow({ consumer, accountId, waiting, since, until, reason }: FlowPause): readonly string[] {
   const end = until === undefined ? "resumed" : minuteText(until);
-  return [toPlain(consumer ?? "(all)"), String(accountId ?? "(all)"), grouped(waiting), minuteText(since), end, toPlain(reason)];
+  return [
+    toPlain(consumer ?? "(all)"),
+    String(accountId ?? "(all)"),
+    grouped(waiting),
+    minuteText(since),
+    end,
+    toPlain(reason),
+  ];
 }
 
 /** @throws CommandError for neither of the two */
@@ -96,6 +103,9 @@ function toTarget(consumer: string | undefined, accountId: number | undefined): 
 }
 
 function toWords({ consumer, accountId }: FlowTarget): string {
-  const of = [accountId === undefined ? [] : `account ${accountId}`, consumer === undefined ? [] : `consumer ${consumer}`];
+  const of = [
+    accountId === undefined ? [] : `account ${accountId}`,
+    consumer === undefined ? [] : `consumer ${consumer}`,
+  ];
   return of.flat().join(" of ");
 }

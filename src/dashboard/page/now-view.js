@@ -71,7 +71,18 @@ export function createNowView({ ask }) {
 
   return {
     title: "Now",
-    parts: [state, facts.list, line.figure, make("h3", {}, "Problems"), none, list, ...paused.parts, createPauseForm(ask), ...changes.parts, ofWorkers],
+    parts: [
+      state,
+      facts.list,
+      line.figure,
+      make("h3", {}, "Problems"),
+      none,
+      list,
+      ...paused.parts,
+      createPauseForm(ask),
+      ...changes.parts,
+      ofWorkers,
+    ],
     record: line.record,
     /** @param {import("./api.js").Answer} answer */
     show(answer) {

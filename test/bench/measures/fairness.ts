@@ -13,7 +13,12 @@ const LATE = 9_009;
 const STARTED = 1_000;
 
 const [lanes = 0, accounts = 0, isFair = 1] = readSizes();
-const options = { secret: SECRET, concurrency: CONCURRENCY, fairness: isFair === 1 ? "account" : "none", log: false } as const;
+const options = {
+  secret: SECRET,
+  concurrency: CONCURRENCY,
+  fairness: isFair === 1 ? "account" : "none",
+  log: false,
+} as const;
 
 /** All is there as jobs before the first one starts: what is stored before the start would become jobs page by page. */
 async function whilePaused(receiver: Receiver, store: () => Promise<unknown>): Promise<void> {

@@ -47,7 +47,12 @@ export function walksOf(length: number): Arbitrary<readonly Step[]> {
   const few = fc.array(fc.nat(7), { minLength: 1, maxLength: 3 });
   const states = fc.subarray(["dead", "unhandled"] as const, { minLength: 1 });
   const stone = { subscription: fc.constantFrom(5, 55), source: fc.constantFrom(undefined, "crm", "shop") };
-  const what = fc.constantFrom({ consumer: "default" }, { accountId: 1 }, { accountId: 2 }, { consumer: "default", accountId: 1 });
+  const what = fc.constantFrom(
+    { consumer: "default" },
+    { accountId: 1 },
+    { accountId: 2 },
+    { consumer: "default", accountId: 1 },
+  );
   const unique = fc.constantFrom<EntryToStore["unique"]>(["k", "1"], ["k", "2"], ["l", "1"]);
   const entry: Arbitrary<EntryToStore> = fc.record({
     lane: fc.constantFrom("a" as const, "a" as const, "a" as const, "b" as const, "c" as const, undefined),

@@ -84,7 +84,11 @@ export const pausing: InboxPromises = {
 
   "waiting: Jobs that wait, of each of them.": {
     "those of a consumer, of an account, and of both; not what runs": ofPauses(async ({ inbox, pauses }) => {
-      await storeAll(inbox, mail(["a", { id: "b", ...crm }], { accountId: 1 }), mail(["c", { id: "d", ...crm }], { accountId: 2 }));
+      await storeAll(
+        inbox,
+        mail(["a", { id: "b", ...crm }], { accountId: 1 }),
+        mail(["c", { id: "d", ...crm }], { accountId: 2 }),
+      );
       const [running] = await claim(inbox, 1);
       assert.ok(running);
       const asked = [{ consumer: "default" }, { consumer: "crm" }, { accountId: 2 }, { accountId: 1, consumer: "crm" }];
@@ -94,7 +98,12 @@ export const pausing: InboxPromises = {
 
   "rules: Who may start now, and in what order.": {
     "accounts take turns, and each one's lanes come in their order": ofPauses(async ({ inbox }) => {
-      await storeAll(inbox, mail(["a", "b", "c"], { accountId: 1 }), mail(["d"], { accountId: 2 }), mail(["e", "f"], { accountId: 3 }));
+      await storeAll(
+        inbox,
+        mail(["a", "b", "c"], { accountId: 1 }),
+        mail(["d"], { accountId: 2 }),
+        mail(["e", "f"], { accountId: 3 }),
+      );
       assert.deepEqual(recordsIn(await claim(inbox, 2)), ["a", "d"]);
       await storeAll(inbox, mail(["g"], { accountId: 4 }));
       const rest = recordsIn(await claim(inbox));
@@ -115,7 +124,11 @@ export const pausing: InboxPromises = {
     }),
 
     "none of an account and consumer beyond `perAccount`, until one ends": ofPauses(async ({ inbox }) => {
-      await storeAll(inbox, mail(["a", "b", "c", { id: "d", ...crm }], { accountId: 1 }), mail(["e"], { accountId: 2 }));
+      await storeAll(
+        inbox,
+        mail(["a", "b", "c", { id: "d", ...crm }], { accountId: 1 }),
+        mail(["e"], { accountId: 2 }),
+      );
       const limit = { perAccount: (consumer: string) => (consumer === "default" ? 2 : Infinity) };
       const claims = await claim(inbox, 100, limit);
       assert.deepEqual(new Set(recordsIn(claims)), new Set(["a", "b", "d", "e"]));
@@ -160,7 +173,11 @@ export const pausing: InboxPromises = {
 
   "stats: of `waiting`, those that a pause holds; the oldest one is of the others.": {
     "pausedWaiting is counted, and they are nobody's oldest": ofPauses(async ({ inbox, pauses }) => {
-      await storeAll(inbox, mail(["a", "b"], { accountId: 1, receivedAt: 1_000 }), mail(["c"], { accountId: 2, receivedAt: 5_000 }));
+      await storeAll(
+        inbox,
+        mail(["a", "b"], { accountId: 1, receivedAt: 1_000 }),
+        mail(["c"], { accountId: 2, receivedAt: 5_000 }),
+      );
       await pauses.put({ accountId: 1, reason: "x", since: 1 });
       assert.deepEqual(recordsIn(await claim(inbox, 0)), []);
       await eventually(() => {
@@ -178,7 +195,10 @@ export const pausingAfterACrash: InboxPromises = {
       if (pauses === undefined) return;
       await pauses.put({ consumer: "crm", reason: "down", since: 1 });
       const { pauses: after } = await bench.succeed();
-      assert.deepEqual(after?.current().map(({ consumer, reason }) => [consumer, reason]), [["crm", "down"]]);
+      assert.deepEqual(
+        after?.current().map(({ consumer, reason }) => [consumer, reason]),
+        [["crm", "down"]],
+      );
     },
   },
 };
