@@ -51,6 +51,8 @@ export function createFlowBook(books: Books): FlowBook {
   const { now, broken } = books;
   /** Those that hold for sure, and those that may. */
   const [sure, maybe] = [new Map<string, Held>(), new Map<string, Held>()];
+  /** Of each, the last one that was asked for: a resume may come before it is told. */
+  const asked = new Map<string, Held>();
   let delays: Delay[] = [];
   const touched = new Set<string>();
   /** Claims of each other account since one could be claimed. */
@@ -106,13 +108,16 @@ export function createFlowBook(books: Books): FlowBook {
         untilMono: Math.max(held.untilMono, before?.untilMono ?? 0),
       });
       sure.delete(keyOf(what));
+      asked.set(keyOf(what), held);
       return () => {
+        if (asked.get(keyOf(what)) !== held) return;
         sure.set(keyOf(what), held);
         maybe.set(keyOf(what), held);
       };
     },
     resuming(what) {
       sure.delete(keyOf(what));
+      asked.delete(keyOf(what));
       return () => void maybe.delete(keyOf(what));
     },
     delaying(call, laterMs) {
