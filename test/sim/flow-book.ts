@@ -68,7 +68,11 @@ export function createFlowBook(books: Books): FlowBook {
     until === Infinity || (jumps === now.jumps() && until > now.wall());
   const isPaused = (entry: Entry): boolean => [...sure.values()].some((one) => isOf(one, entry) && holds(one));
   const mayBePaused = (entry: Entry): boolean =>
-    [...maybe.values()].some((one) => isOf(one, entry) && (one.until > now.wall() || one.untilMono > now.mono()));
+    [...maybe.values()].some(
+      (one) =>
+        isOf(one, entry) &&
+        (one.until > now.wall() || one.untilMono > now.mono() || (one.until < Infinity && one.jumps !== now.jumps())),
+    );
 
   const isOver = ({ until, ms, mono, jumps }: Delay): boolean =>
     jumps === now.jumps() ? now.wall() >= until : now.mono() - mono > 2 * ms + DAY_MS;
