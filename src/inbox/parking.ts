@@ -64,6 +64,13 @@ const PARKED_SHARE = 1 / 4;
 const PAGE = 1_000;
 const NONE = Promise.resolve(false);
 
+interface ToPark<R> {
+  readonly key: string | undefined;
+  readonly all: readonly R[];
+  readonly isPaused: boolean;
+  readonly window: LaneWindow | undefined;
+}
+
 export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Parking<R> {
   const { maxJobs, book, rows, add, mayGo } = deps;
   /** By shard; the one that comes back next is first. */
@@ -84,13 +91,13 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
   function parkSome(now: number, may = mayGo): boolean {
     const lanes = book.withdraw(PAGE, may, now);
     for (const { key, rows: all, window, isPaused } of lanes) {
-      parkRows(key, all, isPaused, window);
+      parkRows({ key, all, isPaused, window });
       for (const row of all) rows.delete(row);
     }
     return lanes.length > 0;
   }
 
-  function parkRows(key: string | undefined, all: readonly R[], isPaused: boolean, window?: LaneWindow): void {
+  function parkRows({ key, all, isPaused, window }: ToPark<R>): void {
     const [{ progress, receivedAt, shard = 0 }] = all as readonly [R, ...R[]];
     const { runAt, delayMs } = isPaused ? PAUSED : progress;
     lanesOf(shard).park({ key, ids: all.map(({ id }) => id), runAt, delayMs, receivedAt, window });
@@ -119,7 +126,7 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
 
   return {
     join: ({ id, lane, shard = 0 }) => parked.get(shard)?.join(id, lane) === true,
-    park: (row) => parkRows(row.lane, [row], book.isPaused(row)),
+    park: (row) => parkRows({ key: row.lane, all: [row], isPaused: book.isPaused(row), window: undefined }),
     has: (lane, shard = 0) => parked.get(shard)?.has(lane) === true,
     setWindow(lane, window, shard = 0) {
       if (lane !== undefined && window !== undefined) parked.get(shard)?.setWindow(lane, window);

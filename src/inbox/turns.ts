@@ -121,17 +121,6 @@ export function createTurns(): Turns {
     return undefined;
   }
 
-  function unlink(lane: Lane, place: Place, kind: Kind): void {
-    const lanes = place.lanes[kind];
-    const { before, behind } = lane;
-    if (before === undefined) lanes.first = behind;
-    else before.behind = behind;
-    if (behind === undefined) lanes.last = before;
-    else behind.before = before;
-    lane.before = lane.behind = undefined;
-    lanes.size -= 1;
-  }
-
   function inviteAll(): void {
     for (const turn of turns.values()) for (const kind of ["ready", "suspect"] as const) invite(turn, kind);
   }
@@ -204,4 +193,15 @@ export function createTurns(): Turns {
         }
     },
   };
+}
+
+function unlink(lane: Lane, place: Place, kind: Kind): void {
+  const lanes = place.lanes[kind];
+  const { before, behind } = lane;
+  if (before === undefined) lanes.first = behind;
+  else before.behind = behind;
+  if (behind === undefined) lanes.last = before;
+  else behind.before = before;
+  lane.before = lane.behind = undefined;
+  lanes.size -= 1;
 }

@@ -35,7 +35,7 @@ It holds in all processes on the inbox within 2 s, and after a restart, until yo
     const what = toTarget(consumer, account);
     return withInbox({ inbox, schema, io, access: "change" }, async ({ receiver: { flow }, printer }) => {
       await flow.pause(what, { reason, until: span === undefined ? undefined : new Date(Date.now() + span) });
-      const [paused] = (await flow.paused()).filter((one) => one.consumer === consumer && one.accountId === account);
+      const paused = (await flow.paused()).find((one) => one.consumer === consumer && one.accountId === account);
       const waiting = `${grouped(paused?.waiting ?? 0)} ${paused?.waiting === 1 ? "job waits" : "jobs wait"}`;
       await printer.print([json ? toJsonLine({ ...paused }) : `Paused ${toWords(what)}: ${waiting}.`]);
       return EXIT.done;

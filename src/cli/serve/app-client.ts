@@ -22,6 +22,12 @@ interface AppClientOptions {
   readonly lookup: LookupFunction | undefined;
 }
 
+interface AppRequest {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly signal: AbortSignal;
+}
+
 /** Only the status counts: of a longer answer the rest is not read, and its connection ends. */
 const MOST_ANSWER_BYTES = 65_536;
 
@@ -29,12 +35,8 @@ export function createAppClient({ url, connections, lookup }: AppClientOptions):
   const { Agent, request } = url.startsWith("https:") ? https : http;
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
 
-  function send(
-    headers: Readonly<Record<string, string>>,
-    body: string,
-    signal: AbortSignal,
-    agentOfTry: typeof agent | false,
-  ): Promise<AppAnswer> {
+  function send(given: AppRequest, agentOfTry: typeof agent | false): Promise<AppAnswer> {
+    const { headers, body, signal } = given;
     return new Promise((resolve, reject) => {
       let hasAnswer = false;
       const req = request(url, { method: "POST", agent: agentOfTry, headers, signal, ...(lookup && { lookup }) });
@@ -44,7 +46,7 @@ export function createAppClient({ url, connections, lookup }: AppClientOptions):
       });
       req.on("error", (error) => {
         // The app closed an idle connection just then, so that the request did not arrive, or failed because of it: once, over a new connection.
-        if (req.reusedSocket && !hasAnswer && isClosed(error)) resolve(send(headers, body, signal, false));
+        if (req.reusedSocket && !hasAnswer && isClosed(error)) resolve(send(given, false));
         else reject(error);
       });
       // Such as after an unasked change of the protocol.
@@ -53,7 +55,7 @@ export function createAppClient({ url, connections, lookup }: AppClientOptions):
     });
   }
 
-  return { post: (headers, body, signal) => send(headers, body, signal, agent), close: () => agent.destroy() };
+  return { post: (headers, body, signal) => send({ headers, body, signal }, agent), close: () => agent.destroy() };
 }
 
 /** An answer that is cut off is none: the app may have failed half-way. */

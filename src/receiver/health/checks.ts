@@ -130,7 +130,6 @@ export function checkAccounts(refused: readonly UnauthorizedAccount[]): readonly
 
 /** What does not start because somebody, or the service, asked for it. */
 export function checkFlow(pauses: readonly Pause[], delays: readonly AccountDelay[]): readonly Problem[] {
-  const until = (at: number): string => ` until ${new Date(at).toISOString()}`;
   const paused = pauses.map(({ consumer, accountId, reason, until: end }) => {
     const of = [
       accountId === undefined ? [] : `account ${accountId}`,
@@ -140,6 +139,10 @@ export function checkFlow(pauses: readonly Pause[], delays: readonly AccountDela
   });
   const delayed = delays.map((one) => `Account ${one.accountId} of consumer "${one.consumer}"${until(one.until)}.`);
   return [...toProblems("account-delayed", delayed), ...toProblems("paused", paused)];
+}
+
+function until(at: number): string {
+  return ` until ${new Date(at).toISOString()}`;
 }
 
 /** A failing disk is worth checking for this long after its last failure, milliseconds. */

@@ -53,7 +53,7 @@ interface PeerGoal extends Goal {
 }
 
 /** Of requests/s, each as a share of verify only beside it: the machine changes between two rows. */
-export const PEER_GOALS: readonly PeerGoal[] = [
+const PEER_GOALS: readonly PeerGoal[] = [
   { row: "peers-sqlite", peer: "peers-bullmq", says: "SQLite with a handler, of BullMQ", least: 2 },
   { row: "peers-postgres", peer: "peers-bullmq", says: "PostgreSQL with a handler, of BullMQ", least: 1.2 },
   { row: "peers-postgres", peer: "peers-pg-boss", says: "PostgreSQL with a handler, of pg-boss", least: 5 },

@@ -78,7 +78,7 @@ const RULES: Record<TableOfRows, { readonly key: string; readonly isValid: strin
 
 /** Keys that no commit gave: a row that has another one cannot be read. */
 const KEYS = [
-  ...[...Object.entries(RULES)].map(([table, { key }]) => [table, key] as const),
+  ...Object.entries(RULES).map(([table, { key }]) => [table, key] as const),
   ["delivery", "id"],
   ["request", "id"],
   ["subscribed_resource", "id"],
