@@ -55,6 +55,7 @@ export type { BlockedQuery, StoredBlocked, StoredJob, UnhandledJob } from "./inb
 export { MOST_GROUPS, type JobGroup, type JobSummary } from "./inbox/port/jobs.ts";
 export type { KeyValues } from "./inbox/port/key-values.ts";
 export type { Pause, Paused, Pauses } from "./inbox/port/pauses.ts";
+export type { Owner } from "./inbox/turns.ts";
 export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/tombstones.ts";
 export type {
   ErroredSubscription,
