@@ -286,7 +286,7 @@ describe("help", () => {
     const pages = listed.filter((word) => word !== "help");
     expect(pages).toEqual(["dev", "serve", "probe", "send", "emulator", "check", "explain", "subscriptions", "inbox"]);
     const below = [...INBOX_COMMANDS, ...SUBSCRIPTIONS_COMMANDS].map(({ name }) => name.split(" "));
-    expect(below).toHaveLength(18);
+    expect(below).toHaveLength(21);
     for (const words of [[], ...pages.map((page) => [page]), ...below]) {
       const cli = runCli(["help", ...words]);
       expect(await cli.ended).toBe(0);

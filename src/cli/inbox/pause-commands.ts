@@ -17,10 +17,10 @@ export const pauseCommand = defineCommand({
   name: "inbox pause",
   summary: "Start no handler of a consumer or an account.",
   help: {
-    usage: "hookline inbox pause --consumer <name> | --account <n> --reason <text> --inbox <inbox> [flags]",
+    usage: "hookline inbox pause --consumer <name> --reason <text> --inbox <inbox>",
     about: `Pause jobs: deliveries are stored and answered 200 as ever, and no further handler starts for them.
 
-  hookline inbox pause --consumer crm --reason "the CRM is down" --inbox inbox.db
+  hookline inbox pause --consumer crm --reason "is down" --inbox inbox.db
   hookline inbox pause --account 2002 --reason "imports a mailbox" --for 2h
 
 It holds in all processes on the inbox within 2 s, and after a restart, until you resume it. What runs ends.`,
@@ -48,7 +48,7 @@ export const resumeCommand = defineCommand({
   name: "inbox resume",
   summary: "End a pause.",
   help: {
-    usage: "hookline inbox resume --consumer <name> | --account <n> --inbox <inbox> [flags]",
+    usage: "hookline inbox resume --consumer <name> --inbox <inbox> [flags]",
     about: `End the pause of exactly this consumer, account, or both: what waits starts within 2 s, in its order.
 
   hookline inbox resume --consumer crm --inbox inbox.db`,

@@ -75,7 +75,15 @@ describe("one row that cannot be read stops no other:", () => {
         return dropped;
       })
       .toBe(4);
-    const limits = { wallClock: Infinity, received: 9e14, unhandled: 9e14, dead: 9e14, keys: 9e14, tombstones: 9e14 };
+    const limits = {
+      wallClock: Infinity,
+      trusted: 9e14,
+      received: 9e14,
+      unhandled: 9e14,
+      dead: 9e14,
+      keys: 9e14,
+      tombstones: 9e14,
+    };
     await inbox.close();
     const db = new DatabaseSync(file);
     const operations = createOperations(db, { dedupeWindowMs: 0 });

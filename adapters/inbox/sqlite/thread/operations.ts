@@ -51,7 +51,7 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "endedGroups",
   "requestState",
   "nextRequest",
-  "newestAt",
+  "trustedAt",
   "tombstones",
   "erroredSubscriptions",
   "knownSubscriptions",

@@ -10,6 +10,8 @@ import { IDS, type NeededDeliveries } from "./needed-deliveries.ts";
 export interface RetainLimits {
   /** What is stamped after it was stored while the wall clock was ahead. */
   readonly wallClock: number;
+  /** The time that the others are counted from. It is saved: a restart goes on there. */
+  readonly trusted: number;
   /** Received: deliveries that no open, dead or unhandled job refers to. */
   readonly received: number;
   /** Settled: unhandled jobs. */
@@ -24,8 +26,8 @@ export interface RetainLimits {
 
 /** Removing what has had its time, so little in a commit that no other waits long. */
 export interface RetentionSteps {
-  /** The newest stamp that there is; undefined in an empty file. */
-  newestAt(): number | undefined;
+  /** The time that was saved last, else the newest stamp that there is; undefined in an empty file. */
+  trustedAt(): number | undefined;
   retain(input: RetainInput): Retained;
 }
 
@@ -58,6 +60,11 @@ const DELIVERIES = 256;
 const ENDED = 64;
 const KEYS = 48;
 const BYTES = 512 * 1024;
+/** The key of a text. */
+const SAVED = "retention/time";
+/** By so much a restart may be behind: what has had its time goes later. */
+const SAVE_EVERY_MS = 60 * 60 * 1_000;
+
 interface OldRow {
   readonly id: number;
   readonly receivedAt: number;
@@ -81,6 +88,8 @@ export function createRetentionSteps(
       `SELECT max(coalesce((SELECT received_at FROM delivery WHERE ${isNumber("received_at")} ORDER BY id DESC LIMIT 1), 0),
          coalesce((SELECT max(seen_at) FROM dedupe WHERE ${isNumber("seen_at")}), 0)) AS at`,
     ),
+    saved: db.prepare(`SELECT value FROM key_value WHERE key = '${SAVED}'`),
+    save: db.prepare(`INSERT OR REPLACE INTO key_value VALUES ('${SAVED}', ?, NULL)`),
     page: db.prepare(
       `SELECT id, ${toNumber("received_at")} AS receivedAt, length(body) AS bytes FROM delivery WHERE id > ? AND ${isKey("id")} ORDER BY id LIMIT ${DELIVERIES}`,
     ),
@@ -136,9 +145,22 @@ export function createRetentionSteps(
     return ids.length;
   }
 
+  /** In the file, or on its way there. */
+  let savedAt = -Infinity;
+
+  function save(trusted: number): void {
+    if (trusted - savedAt < SAVE_EVERY_MS) return;
+    savedAt = trusted;
+    sql.save.run(String(trusted));
+  }
+
   return {
-    newestAt: () => Number(sql.newest.get()?.["at"]) || undefined,
-    retain({ unhandled, dead, keys, tombstones, bodies: removes, ...scan }) {
+    trustedAt() {
+      savedAt = -Infinity;
+      return Number(sql.saved.get()?.["value"]) || Number(sql.newest.get()?.["at"]) || undefined;
+    },
+    retain({ unhandled, dead, keys, tombstones, trusted, bodies: removes, ...scan }) {
+      save(trusted);
       const deliveries = removeDeliveries(scan);
       const expired = removeEnded("dead", dead);
       state.add("expired", expired);

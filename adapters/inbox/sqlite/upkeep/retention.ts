@@ -37,10 +37,6 @@ const PAUSE_MS = 10;
 
 /** A scan over what is kept beyond its time takes so much longer to come again for each page of it that it is to read. */
 const PAGE_EVERY_MS = 1_000;
-/** Where the time stands by which things are too old: the key of a text in the file. */
-const SAVED = "retention/time";
-/** By as much a restart may be behind: what has had its time goes later. */
-const SAVE_EVERY_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 export function createRetention({ commits, host, works, watch, ...keep }: RetentionParts): Retention {
@@ -57,17 +53,13 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
     });
 
   async function live(mine: object): Promise<void> {
-    const saved = Number((await commits.add("keyValue", SAVED)) ?? Number.NaN);
-    const time = createTrustedTime(
-      host().clock,
-      Number.isFinite(saved) ? saved : await commits.add("newestAt", undefined),
-    );
-    let savedAt = -Infinity;
+    const time = createTrustedTime(host().clock, await commits.add("trustedAt", undefined));
     const scan = createScan();
     const expired = createExpiredLog(host());
     // Anew for each step: the wall clock may have been set back since the last one.
     const limits = (now = time.now()): RetainLimits => ({
       wallClock: host().clock.now(),
+      trusted: now,
       received: now - keep.keepDoneMs,
       unhandled: now - keep.keepUnhandledMs,
       dead: now - keep.keepDeadMs,
@@ -78,11 +70,6 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
     const everyMs = EVERY_MS[keep.keepBodies];
     let bodies: BodyTurn | undefined = keep.keepBodies === "until-done" ? "anew" : undefined;
     do {
-      // Before something is stored whose stamps are wrong.
-      if (time.now() - savedAt >= SAVE_EVERY_MS) {
-        savedAt = time.now();
-        await commits.add("putKeyValue", { key: SAVED, value: String(savedAt), account: null });
-      }
       scan.begin(host().clock.now());
       for (let isMore = true; isMore && (await wait(PAUSE_MS, mine)) && works();) {
         const step = await commits.add("retain", { ...limits(), after: scan.after, bodies });
