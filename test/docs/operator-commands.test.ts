@@ -122,6 +122,14 @@ describe("commands on an inbox", () => {
     expect((await sandbox.run(["cd /var/lib/webhooks", ...block])).at(-1)).toBe("Cleared 0 gaps.\n");
   });
 
+  test("fairness: a consumer is paused, listed and resumed", async () => {
+    const [block = []] = ownBlocksOf("docs/concepts/fairness.md", 1);
+    const [, paused, list, resumed] = await machine().run(["cd /var/lib/webhooks", ...block]);
+    expect(paused).toMatch(/^Paused .*crm/);
+    expect(list).toContain("the CRM is down");
+    expect(resumed).toMatch(/^Resumed .*crm/);
+  });
+
   const tools = testWith("curl", "jq");
   tools.test(`monitoring and runbook: a server is looked at, and dead letters run again${tools.why}`, async () => {
     const [serve = [], stats = []] = ownBlocksOf("docs/operate/monitoring.md", 2);
