@@ -129,9 +129,9 @@ export function createDispatcher(
    *   nothing is claimed. If they have ended, a group of suspects runs; if not, the others get another turn, and more patience after it.
    *
    * The loop wakes when this process becomes the worker, the sweep has reopened a page, the inbox or the receiver stores or changes
-   *   something, a settle is answered, a call ends that is settled later, or a stuck handler gives up its slot or its place; and by timers: the next job is due, one second after the
-   *   inbox failed, or gave nothing though something is due, a turn of poison isolation ends. Wake-ups during a round add up to one
-   *   more round.
+   *   something, a settle is answered, a call ends that is settled later, a stuck handler gives up its slot, or the last one that kept
+   *   its slot ends; and by timers: the next job is due, one second after the inbox failed, or gave nothing though something is due, a turn
+   *   of poison isolation ends. Wake-ups during a round add up to one more round.
    *
    * Standstill: `watch` gives each call of the inbox a time limit, and reports what is due and does not move.
    */

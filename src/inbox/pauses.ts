@@ -58,13 +58,23 @@ export function createPauses(stored: StoredPauses, now: () => number): KnownPaus
   };
 }
 
-/** A file may have been damaged. */
+/** What is stored may have been damaged: it must not keep what is not paused from starting. */
 function toPause(text: string): readonly Pause[] {
   try {
-    return [JSON.parse(text) as Pause];
+    const { consumer, accountId, reason, since, until } = JSON.parse(text) as Partial<Record<keyof Pause, unknown>>;
+    if (consumer !== undefined && typeof consumer !== "string") return [];
+    if (accountId !== undefined && typeof accountId !== "number") return [];
+    if (consumer === undefined && accountId === undefined) return [];
+    if (!isTime(since) || (until !== undefined && !isTime(until))) return [];
+    return [{ consumer, accountId, reason: String(reason), since, until }];
   } catch {
     return [];
   }
+}
+
+/** Milliseconds since the epoch that a `Date` can have. */
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && !Number.isNaN(new Date(value).getTime());
 }
 
 const keyOf = ({ consumer, accountId }: Paused): string => JSON.stringify([accountId ?? null, consumer ?? null]);

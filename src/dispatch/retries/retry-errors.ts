@@ -25,8 +25,8 @@ export type RetryTime = { readonly afterMs: number } | { readonly afterSeconds: 
 /**
  * Thrown by a handler: try again at this time. It does not count as a failed attempt, but `retryForMs` still limits it: a later time is
  * moved to the end of that. A time that is not in the future waits as long as after a first failure. The shortest delay is 100 ms.
- * @throws UsageError `retry-later-invalid` for anything but the three forms
  * With `scope: "account"` the service has had enough of the whole account: its other jobs of this consumer wait as well, and are not tried.
+ * @throws UsageError `retry-later-invalid` for anything but the three forms of a time, and another scope
  * @example throw new RetryLater({ afterSeconds: 30 });
  * @see retryAfter for another server's `Retry-After`
  */
