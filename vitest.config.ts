@@ -10,8 +10,8 @@ const conditions = ["hookline-source", "node"];
 /** Imports by path and by name (`hookline/node`) become one module, and nothing needs a build first. */
 export const fromSource = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 
-/** These need a server, and start it once for all of them. A fault has a server of its own. */
-const onPostgres = ["test/!(faults)/**/*postgres*.test.ts"];
+/** These need a server, and start it once for all of them. Faults and benchmarks have a server of their own. */
+const onPostgres = ["test/!(faults|bench)/**/*postgres*.test.ts"];
 
 const postgres: TestProjectInlineConfiguration = {
   ...fromSource,
@@ -36,11 +36,13 @@ const unit: TestProjectInlineConfiguration = {
     exclude: [
       ...configDefaults.exclude,
       "test/package.test.ts",
+      "test/bench/**",
       "test/deploy/**",
+      "test/docs/**",
+      "test/examples/**",
       "test/faults/**",
       "test/mounts/**",
       "test/site/**",
-      KAFKA,
       ...onPostgres,
     ],
     // A process of its own for each file would take a third of the time.
@@ -49,6 +51,25 @@ const unit: TestProjectInlineConfiguration = {
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
+};
+
+/** Every command and program of the pages, and the examples: each is a process of its own. */
+const docs: TestProjectInlineConfiguration = {
+  ...fromSource,
+  test: {
+    name: "docs",
+    include: ["test/docs/**/*.test.ts", "test/examples/**/*.test.ts"],
+    exclude: [...configDefaults.exclude, KAFKA, ...onPostgres],
+    isolate: false,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+};
+
+/** The benchmarks' own code, and each of their rows once in a small form. */
+const bench: TestProjectInlineConfiguration = {
+  ...fromSource,
+  test: { name: "bench", include: ["test/bench/**/*.test.ts"], isolate: false, testTimeout: 60_000 },
 };
 
 /** Each row takes seconds to minutes, keeps both cores busy and kills processes: one file at a time. */
@@ -109,7 +130,7 @@ const site: TestProjectInlineConfiguration = {
 
 export default defineConfig({
   test: {
-    projects: [unit, postgres, faults, mounts, packed, deploy, site],
+    projects: [unit, docs, bench, postgres, faults, mounts, packed, deploy, site],
     // More than there are cores: many tests wait for processes, servers and the disk.
     maxWorkers: "150%",
     // V8 frees the wrappers of WebAssembly's imports twice where threads that run TypeScript end while `fetch` is busy, and the process
