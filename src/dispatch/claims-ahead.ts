@@ -8,43 +8,53 @@ export interface ClaimsAhead extends Pick<Fifo<Claim>, "push" | "shift" | "filte
 }
 
 export function createClaimsAhead(fairness: "account" | "none"): ClaimsAhead {
-  /** By account; the one whose turn it is is first. */
-  const turns = new Map<number | undefined, Fifo<Claim>>();
+  const accounts = new Map<number | undefined, AccountClaims>();
+  /** The one whose turn it is is first. Each has a claim. */
+  const turns = createFifo<AccountClaims>();
   let size = 0;
 
   return {
     push(claim) {
       const account = fairness === "none" ? undefined : turnOf(claim);
-      const claims = turns.get(account) ?? createFifo<Claim>();
-      claims.push(claim);
-      turns.set(account, claims);
+      let turn = accounts.get(account);
+      if (turn === undefined) {
+        turn = { account, claims: createFifo() };
+        accounts.set(account, turn);
+        turns.push(turn);
+      }
+      turn.claims.push(claim);
       size += 1;
     },
     shift() {
-      for (const [account, claims] of turns) {
-        const claim = claims.shift();
-        size -= 1;
-        if (turns.size > 1 || claims.size === 0) turns.delete(account);
-        if (claims.size > 0) turns.set(account, claims);
-        return claim;
-      }
-      return undefined;
+      const turn = turns.shift();
+      if (turn === undefined) return undefined;
+      size -= 1;
+      const claim = turn.claims.shift();
+      if (turn.claims.size > 0) turns.push(turn);
+      else accounts.delete(turn.account);
+      return claim;
     },
     filter(wanted) {
-      for (const [account, claims] of turns) {
-        size -= claims.size;
+      size = 0;
+      for (const { account, claims } of turns) {
         claims.filter(wanted);
         size += claims.size;
-        if (claims.size === 0) turns.delete(account);
+        if (claims.size === 0) accounts.delete(account);
       }
+      turns.filter(({ claims }) => claims.size > 0);
     },
     get size() {
       return size;
     },
     *[Symbol.iterator]() {
-      for (const claims of turns.values()) yield* claims;
+      for (const { claims } of turns) yield* claims;
     },
   };
+}
+
+interface AccountClaims {
+  readonly account: number | undefined;
+  readonly claims: Fifo<Claim>;
 }
 
 /** What an inbox gives may be damaged: a claim that cannot be read ends where it starts. */

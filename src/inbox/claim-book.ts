@@ -79,9 +79,8 @@ export type Changed<R> = (row: R) => void;
 
 interface OpenClaim<R> extends ClaimRecord<R> {
   readonly claim: { jobs: Claim["jobs"] };
-  /** Of its oldest job. */
-  readonly lane: string | undefined;
-  readonly owner: Owner;
+  /** Its oldest job, or the one that it was of an earlier tenure. */
+  readonly head: Owner & Pick<LaneRow, "lane">;
   state: ClaimState;
   window: ClaimRecord<R>["window"];
 }
@@ -103,9 +102,9 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
   let next: ClaimBook<R> | undefined;
   let restOf: RestOf<R> | undefined;
 
-  for (const { claim, lane, owner } of lost) {
-    queues.close(lane, owner);
-    open.set(claim, { claim, rows: [], lane, owner, state: "lost", progress: undefined, window: undefined });
+  for (const { claim, head } of lost) {
+    queues.close(head.lane, head);
+    open.set(claim, { claim, rows: [], head, state: "lost", progress: undefined, window: undefined });
   }
 
   function change(row: R, progress: Progress): void {
@@ -117,7 +116,7 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
     become(record, "ended");
     open.delete(record.claim);
     if (record.rows.length > 0) queues.release(record.rows, now);
-    else queues.open(record.lane, record.owner, now);
+    else queues.open(record.head.lane, record.head, now);
   }
 
   function giveBack(record: OpenClaim<R>, now: number): void {
@@ -165,15 +164,8 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
       queues.take(limits, now).map((rows) => {
         for (const row of rows) row.progress = claimed(row.progress, now);
         const claim = { jobs: NONE };
-        const record: OpenClaim<R> = {
-          claim,
-          rows,
-          lane: rows[0]?.lane,
-          owner: { consumer: rows[0]?.consumer, account: rows[0]?.account },
-          state: "ahead",
-          progress: undefined,
-          window: undefined,
-        };
+        const [head] = rows;
+        const record: OpenClaim<R> = { claim, rows, head, state: "ahead", progress: undefined, window: undefined };
         open.set(claim, record);
         return record;
       }),

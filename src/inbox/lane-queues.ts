@@ -51,7 +51,7 @@ export interface LaneQueues<R> extends Pick<Turns, "isPaused" | "isPausing" | "m
   /** Whether the lane is empty. */
   isFree(lane: string): boolean;
   /** Takes the heads of free lanes that are due at `now`, each with its run; their lanes are closed until `release`. */
-  take(limits: ClaimLimits, now: number): R[][];
+  take(limits: ClaimLimits, now: number): [R, ...R[]][];
   /** Whether suspects are due, which are taken only on request. */
   hasSuspects(): boolean;
   /** Whether a process died over one of the other due heads: jobs that become due later may have to wait with it. */
@@ -121,12 +121,9 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
 
   /** The next lane, if it may run beside `after` others. */
   function next(after: number, { suspects = false, slots = Infinity }: ClaimLimits): Lane | undefined {
-    const kind = suspects ? "suspect" : "ready";
-    const lane = turns.peek(kind);
-    if (lane === undefined || (lane.queue === "tried" && after >= slots)) return undefined;
-    if (after >= (lane.head?.progress.groupMax ?? Infinity)) return undefined;
-    turns.shift(kind);
-    return lane;
+    const mayRun = ({ queue, head }: Lane): boolean =>
+      (queue !== "tried" || after < slots) && after < (head?.progress.groupMax ?? Infinity);
+    return turns.shift(suspects ? "suspect" : "ready", mayRun);
   }
 
   function laneOf(key: string | undefined): Lane {
@@ -171,13 +168,13 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     take(limits, now) {
       if (limits.rules !== undefined) turns.follow(limits.rules);
       for (const lane of later.due(now)) if (lane.queue === "due") list(lane, now);
-      const runs: R[][] = [];
+      const runs: [R, ...R[]][] = [];
       let room = limits.max;
       while (runs.length < room) {
         const lane = next(runs.length, limits);
         if (lane?.head === undefined) break;
         mark(lane, "claimed");
-        runs.push(runFrom(lane.head, limits.mergeMax) as R[]);
+        runs.push(runFrom(lane.head, limits.mergeMax) as [R, ...R[]]);
         room = Math.min(room, lane.head.progress.groupMax ?? room);
       }
       return runs;
@@ -254,7 +251,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     isPaused: turns.isPaused,
     isPausing: turns.isPausing,
     mayBegin: turns.mayBegin,
-    hasSuspects: () => turns.peek("suspect") !== undefined,
+    hasSuspects: () => turns.has("suspect"),
     hasTried: () => count.tried > 0,
     nextDueAt: () => later.next(),
     blockedLanes: () => count.due,

@@ -17,10 +17,9 @@ export interface Turns {
   add(lane: Lane, kind: Kind): void;
   /** @param head by which it was added */
   remove(lane: Lane, kind: Kind, head: LaneRow): void;
-  /** The lane that is next, which stays where it is. */
-  peek(kind: Kind): Lane | undefined;
-  /** The lane that was peeked at leaves, and its account's turn is over. */
-  shift(kind: Kind): void;
+  /** The lane that is next leaves, and its account's turn is over: unless `mayLeave` keeps it where it is. */
+  shift(kind: Kind, mayLeave: (lane: Lane) => boolean): Lane | undefined;
+  has(kind: Kind): boolean;
   /** A claim begins (1), or has ended (-1). */
   count(owner: Owner, by: 1 | -1): void;
   /** By these rules from now on. */
@@ -71,21 +70,22 @@ export function createTurns(): Turns {
     return place;
   }
 
-  const isHeld = ({ consumer = "", account }: Owner): boolean => rules?.isHeld(consumer, account) === true;
-
   const isPaused = ({ consumer = "", account }: Owner): boolean => rules?.isPaused(consumer, account) === true;
 
   /** So many more of its claims may begin. */
-  function freeOf(place: Pick<Place, "consumer" | "account" | "taken">): number {
+  function freeOf({ consumer = "", account }: Owner, taken: number): number {
     if (rules === undefined) return Infinity;
-    return isHeld(place) ? 0 : rules.perAccount(place.consumer ?? "") - place.taken;
+    return rules.isHeld(consumer, account) ? 0 : rules.perAccount(consumer) - taken;
   }
 
   /** It is in the order as often as is due to it: once, or, without turns, for each lane that may start. */
   function invite(turn: Turn, kind: Kind): void {
     if (isFair && turn.tickets[kind] > 0) return;
     let due = 0;
-    for (const place of turn.places) due += Math.max(Math.min(place.lanes[kind].size, freeOf(place)), 0);
+    for (const place of turn.places) {
+      const { size } = place.lanes[kind];
+      if (size > 0) due += Math.max(Math.min(size, freeOf(place, place.taken)), 0);
+    }
     for (const most = isFair ? Math.min(due, 1) : due; turn.tickets[kind] < most; turn.tickets[kind] += 1)
       order[kind].push(turn);
   }
@@ -101,7 +101,7 @@ export function createTurns(): Turns {
     let found: Place | undefined;
     for (const place of places) {
       const { first } = place.lanes[kind];
-      if (first === undefined || freeOf(place) <= 0) continue;
+      if (first === undefined || freeOf(place, place.taken) <= 0) continue;
       if (found === undefined || first.since < (found.lanes[kind].first?.since ?? 0)) found = place;
     }
     return found;
@@ -143,16 +143,17 @@ export function createTurns(): Turns {
       unlink(lane, place, kind);
       forget(place, place.account);
     },
-    peek: (kind) => next(kind)?.lanes[kind].first,
-    shift(kind) {
+    has: (kind) => next(kind) !== undefined,
+    shift(kind, mayLeave) {
       const place = next(kind);
       const lane = place?.lanes[kind].first;
-      if (place === undefined || lane === undefined) return;
+      if (place === undefined || lane === undefined || !mayLeave(lane)) return undefined;
       order[kind].shift();
       place.turn.tickets[kind] -= 1;
       place.taken += 1;
       unlink(lane, place, kind);
       invite(place.turn, kind);
+      return lane;
     },
     count(owner, by) {
       const place = placeOf(owner);
@@ -176,9 +177,9 @@ export function createTurns(): Turns {
     },
     isPaused,
     isPausing: () => rules?.isPausing === true,
-    mayBegin({ consumer, account }) {
-      const place = turns.get(account)?.places.find((one) => one.consumer === consumer);
-      return freeOf(place ?? { consumer, account, taken: 0 }) > 0;
+    mayBegin(owner) {
+      const place = turns.get(owner.account)?.places.find(({ consumer }) => consumer === owner.consumer);
+      return freeOf(owner, place?.taken ?? 0) > 0;
     },
     *paused() {
       if (rules?.isPausing !== true) return;
