@@ -18,6 +18,7 @@ const postgres: TestProjectInlineConfiguration = {
   test: {
     name: "postgres",
     include: onPostgres,
+    isolate: false,
     globalSetup: ["test/support/postgres/shared-server.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -26,6 +27,9 @@ const postgres: TestProjectInlineConfiguration = {
 
 /** It compiles a mock cluster, and mostly waits for its groups to settle. */
 const KAFKA = "test/examples/kafka.test.ts";
+
+/** The pages of the emulator and of the dashboard. */
+const inBrowser = ["test/emulator/page.test.ts", "test/emulator/docs-page.test.ts", "test/dashboard/page.test.ts"];
 
 /** What `npm test` runs. */
 const unit: TestProjectInlineConfiguration = {
@@ -43,6 +47,7 @@ const unit: TestProjectInlineConfiguration = {
       "test/faults/**",
       "test/mounts/**",
       "test/site/**",
+      ...inBrowser,
       ...onPostgres,
     ],
     // A process of its own for each file would take a third of the time.
@@ -122,15 +127,20 @@ const deploy: TestProjectInlineConfiguration = {
   },
 };
 
-/** The site of the documentation, built, in a browser. */
-const site: TestProjectInlineConfiguration = {
+/** What Chromium shows: the built site of the documentation, and the pages. */
+const browser: TestProjectInlineConfiguration = {
   ...fromSource,
-  test: { name: "site", include: ["test/site/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 60_000 },
+  test: {
+    name: "browser",
+    include: ["test/site/**/*.test.ts", ...inBrowser],
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+  },
 };
 
 export default defineConfig({
   test: {
-    projects: [unit, docs, bench, postgres, faults, mounts, packed, deploy, site],
+    projects: [unit, docs, bench, postgres, faults, mounts, packed, deploy, browser],
     // More than there are cores: many tests wait for processes, servers and the disk.
     maxWorkers: "150%",
     // V8 frees the wrappers of WebAssembly's imports twice where threads that run TypeScript end while `fetch` is busy, and the process

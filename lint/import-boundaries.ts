@@ -252,8 +252,13 @@ export const boundaries: readonly Boundary[] = [
   })),
   {
     module: "adapters/inbox/sqlite/jobs/change-jobs.ts",
-    may: ["adapters/inbox/", "src/adapter.ts", "src/protocol/id.ts", "node:"],
-    why: "It runs in the commit thread, which loads no more than it runs: of src/ only how an account is read, and types of src/adapter.ts.",
+    may: ["adapters/inbox/", "src/adapter.ts", "src/inbox/port/jobs.ts", "src/protocol/id.ts", "node:"],
+    why: "It runs in the commit thread, which loads no more than it runs: of src/ only how an account is read and what an erasure says, and types of src/adapter.ts.",
+  },
+  {
+    module: "adapters/inbox/sqlite/jobs/request-pages.ts",
+    may: ["adapters/inbox/", "src/adapter.ts", "src/inbox/port/jobs.ts", "node:"],
+    why: "It runs in the commit thread, which loads no more than it runs: of src/ only how erased rows are counted, and types of src/adapter.ts.",
   },
   {
     module: "adapters/inbox/postgres/connection/",

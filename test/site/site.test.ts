@@ -33,7 +33,7 @@ let url = "";
 
 beforeAll(async () => {
   if (!existsSync(join(dist, "index.html")))
-    throw new Error("Got no built site. Run `npm run test:site`, which builds it first.");
+    throw new Error("Got no built site. Run `npm run test:browser`, which builds it first.");
   server = createServer((req, res) => {
     const path = decodeURIComponent(new URL(req.url ?? "/", "http://localhost").pathname);
     const file = [path, `${path}.html`, join(path, "index.html")]

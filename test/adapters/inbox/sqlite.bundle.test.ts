@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { build } from "esbuild";
 import { expect, onTestFinished, test } from "vitest";
 import { startNode } from "../../cli/child.ts";
 import { bodyOf, change } from "../../support/make-delivery.ts";
@@ -29,6 +30,26 @@ test("a bundle without the thread's file does not start, and its error says what
   expect(await app.ended).toBe(1);
   expect(app.err()).toContain("code: 'thread-missing'");
   expect(app.err()).toContain("make `hookline/sqlite-thread` an entry of the build");
+});
+
+test("the commit thread loads what it runs: no package, and of src/ a few rules", async () => {
+  const { metafile } = await build({
+    entryPoints: [join(root, "adapters/inbox/sqlite/thread/commit-thread.ts")],
+    absWorkingDir: root,
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: "node",
+    format: "esm",
+    conditions: ["hookline-source"],
+  });
+  const others = Object.keys(metafile.inputs).filter((path) => !path.startsWith("adapters/inbox/sqlite/"));
+  expect(others.toSorted()).toEqual([
+    "src/inbox/job-state.ts",
+    "src/inbox/port/jobs.ts",
+    "src/protocol/id.ts",
+    "src/protocol/json.ts",
+  ]);
 });
 
 /** The program of the page, built by the page's script, alone in a folder. */

@@ -16,7 +16,8 @@ import type { FoundJob, FoundPage } from "./find-jobs.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
 import { REMOVED } from "../upkeep/body-removal.ts";
 import { removeUnusable } from "../work/remove-unusable.ts";
-import { toDelivery, toJobError } from "../work/row-encoding.ts";
+import { toJobError } from "../thread/records.ts";
+import { toDelivery } from "../work/row-encoding.ts";
 import type { AdminRequestRunner } from "./run-requests.ts";
 
 export interface FileJobsDeps {

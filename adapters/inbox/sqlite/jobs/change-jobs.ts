@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
-import { ERASED_REASON, type ErasedRows, type NewJob } from "../../../../src/adapter.ts";
+import type { ErasedRows, NewJob } from "../../../../src/adapter.ts";
+import { ERASED_REASON } from "../../../../src/inbox/port/jobs.ts";
 import { accountOf } from "../../../../src/protocol/id.ts";
 import type { LoadedJob } from "../thread/records.ts";
 import type { FileState } from "../thread/file-state.ts";

@@ -4,7 +4,7 @@ import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
 import { rowsOf, toNumber } from "../schema/columns.ts";
 import { OF_GROUP } from "../schema/ended-counts.ts";
 import type { FileState } from "../thread/file-state.ts";
-import { toJobError } from "../work/row-encoding.ts";
+import { toJobError } from "../thread/records.ts";
 import { createBlockedFinder, type BlockedFinder } from "./find-blocked.ts";
 import type { JobLists, ListedJob } from "./job-lists.ts";
 

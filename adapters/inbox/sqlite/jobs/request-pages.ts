@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { addErased, NOTHING_ERASED, type ErasedRows, type JobSelection } from "../../../../src/adapter.ts";
+import type { ErasedRows, JobSelection } from "../../../../src/adapter.ts";
+import { addErased, NOTHING_ERASED } from "../../../../src/inbox/port/jobs.ts";
 import type { LoadedJob } from "../thread/records.ts";
 import { cutWal } from "../connection/wal.ts";
 import type { FileState } from "../thread/file-state.ts";

@@ -1,4 +1,4 @@
-import type { LaneWindow } from "../../../../src/adapter.ts";
+import type { JobError, LaneWindow } from "../../../../src/adapter.ts";
 
 /** A delivery as it comes from the file. */
 export interface DeliveryRow {
@@ -141,4 +141,14 @@ export interface TextPage {
   readonly last: number | null;
   /** JSON of a list of them. */
   readonly rows: string;
+}
+
+/** What a row has of the last error of its job. One that cannot be read says so: it is no reason to lose the job. */
+export function toJobError(stored: string | null): JobError | undefined {
+  if (stored === null) return undefined;
+  try {
+    return JSON.parse(stored) as JobError;
+  } catch {
+    return { name: "Error", message: "What the file had of this error cannot be read.", at: 0 };
+  }
 }

@@ -4,7 +4,6 @@ import {
   windowStart,
   type ClaimedJob,
   type Delivery,
-  type JobError,
   type LaneRow,
   type NewEvent,
   type NewJob,
@@ -14,6 +13,7 @@ import {
 import { decodeHeaders } from "../store/delivery-record.ts";
 import {
   STATE,
+  toJobError,
   type DeliveryRow,
   type Extras,
   type LoadedJob,
@@ -111,16 +111,6 @@ function toProgress({ groupMax, firstAttemptAt, error, ...rest }: ProgressRecord
     firstAttemptAt: firstAttemptAt ?? undefined,
     error: toJobError(error),
   };
-}
-
-/** What a row has of the last error of its job. One that cannot be read says so: it is no reason to lose the job. */
-export function toJobError(stored: string | null): JobError | undefined {
-  if (stored === null) return undefined;
-  try {
-    return JSON.parse(stored) as JobError;
-  } catch {
-    return { name: "Error", message: "What the file had of this error cannot be read.", at: 0 };
-  }
 }
 
 /** Whether a job may run as soon as it is made: asked once, when the commit that makes it is put together. */
