@@ -171,8 +171,10 @@ export function createPrefetcher(
   }
 
   function releaseAhead(condition: (claim: Claim) => boolean): void {
-    for (const claim of ahead) if (condition(claim)) release(claim);
-    ahead.filter((claim) => !condition(claim));
+    // Each is judged once: what the clock says changes between two looks, and a claim that is released must not start.
+    const gone = new Set([...ahead].filter(condition));
+    ahead.filter((claim) => !gone.has(claim));
+    gone.forEach(release);
   }
 
   return {

@@ -2,6 +2,7 @@ import { createReceiver, forwardInbox, memoryInbox, RetryLater, UsageError } fro
 import { RateLimited } from "hookline/client";
 import { describe, expect, test } from "vitest";
 import { turns } from "../support/event-loop.ts";
+import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
 import { heldHandler, idOf, rig, type Rig } from "../support/rig.ts";
 
@@ -172,6 +173,45 @@ describe("RetryLater for an account", () => {
     await send(mailsOf(2, "a", "b", "c"));
     await pass(29_000);
     expect(tried.toSorted()).toEqual(["1 a", "2 a", "2 b", "2 c"]);
+  });
+
+  test("lasts at least 100 ms, as for a job", async () => {
+    const { receiver, send, pass } = rig({ concurrency: 1 });
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    await send(mailsOf(1, "a", "b"));
+    await pass();
+    calls[0]?.fail(new RetryLater({ afterMs: 1 }, { scope: "account" }));
+    await pass(99);
+    expect(calls).toHaveLength(1);
+    await pass(2);
+    expect(calls).toHaveLength(2);
+  });
+
+  test("starts no job twice, whenever it ends", async () => {
+    for (let afterMs = 100; afterMs < 600; afterMs += 10) {
+      const base = fakeClock();
+      // Each look at the clock takes 50 ms once a call has failed.
+      const slow = { step: 0, passed: 0 };
+      const clock = { ...base, now: () => base.now() + (slow.passed += slow.step) } as FakeClock;
+      const { receiver, send, pass } = rig({ clock, concurrency: 2, gaps: false });
+      const { calls, handler } = heldHandler();
+      receiver.on("email", handler, { merge: false });
+      await receiver.start();
+      await send(mailsOf(1, "a", "b", "c", "d"));
+      await pass();
+      slow.step = 50;
+      calls[0]?.fail(new RetryLater({ afterMs }, { scope: "account" }));
+      await pass();
+      calls[1]?.end();
+      for (let round = 0; round < 8; round += 1) {
+        await pass(100);
+        calls.forEach(({ end }) => end());
+      }
+      await pass();
+      expect(calls.map(({ event }) => idOf(event)).toSorted(), `${afterMs} ms`).toEqual(["a", "a", "b", "c", "d"]);
+    }
   });
 
   test("another scope is refused", () => {

@@ -65,7 +65,7 @@ export function accountDelay(error: unknown, now: number): number | undefined {
   const asked = retryErrorOf(error);
   if (!isRetryLater(asked) || asked.scope !== "account") return undefined;
   const delayMs = delayOf(asked, now);
-  return delayMs > 0 ? now + delayMs : undefined;
+  return delayMs > 0 ? now + Math.max(delayMs, SHORTEST_MS) : undefined;
 }
 
 /** Whether a handler asked for a time beyond the job's window, so that the job is tried at the window's end instead. */
