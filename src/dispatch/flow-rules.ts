@@ -124,7 +124,11 @@ export function createFlowRules(
     isHeldClaim({ jobs: [job] }) {
       look();
       if (delays.size === 0 && known.length === 0) return false;
-      return isHeld(job.consumer, accountOf(job));
+      try {
+        return isHeld(job.consumer, accountOf(job));
+      } catch {
+        return false; // one that cannot be read ends where it starts
+      }
     },
     get holds() {
       return delays.size > 0 || known.length > 0;

@@ -105,16 +105,21 @@ export function createPrefetcher(
   }
 
   function runSlot(end: () => void): void {
-    for (let claim = next(); claim !== undefined; claim = next()) {
-      let starting = true;
-      let free = false;
-      prefetch.started(clock.now());
-      runner.start(claim, () => {
-        free = true;
-        if (!starting) runSlot(end);
-      });
-      starting = false;
-      if (!free) return;
+    try {
+      for (let claim = next(); claim !== undefined; claim = next()) {
+        let starting = true;
+        let free = false;
+        prefetch.started(clock.now());
+        runner.start(claim, () => {
+          free = true;
+          if (!starting) runSlot(end);
+        });
+        starting = false;
+        if (!free) return;
+      }
+    } catch (err) {
+      faultLog.error({ err, code: "claim-invalid" }, "a claim could not be started: its slot goes on with the others");
+      wake(); // what is ahead has no slot now
     }
     slotsTaken -= 1;
     end();
