@@ -6,7 +6,7 @@ import type { Key } from "../protocol/signature/secrets.ts";
 import { matchKey } from "../protocol/signature/sign.ts";
 import { readSignature, readTimestamp, SIGNATURE_PROBLEMS } from "../protocol/signature/signature-headers.ts";
 import { tally, type Counters } from "../observe/counters.ts";
-import { reasonOfTombstone } from "./find-tombstone.ts";
+import { mayHaveTombstones, reasonOfTombstone } from "./find-tombstone.ts";
 import { REFUSALS, Refused, type RefusalCode } from "./responses.ts";
 import type { SecretRequest } from "./secret-lookup.ts";
 import { toRefused } from "./store.ts";
@@ -68,7 +68,7 @@ export function createAccept(deps: AcceptDeps): Accept {
 
   /** A subscription that is not wanted: nothing is stored, and there is no request whose answer could delete it. */
   function isUnwanted({ delivery, document }: Admitted): boolean {
-    const envelope = tombstones.isEmpty ? undefined : document().envelope;
+    const envelope = mayHaveTombstones(tombstones) ? document().envelope : undefined;
     const reason = envelope && reasonOfTombstone(envelope, delivery.source, deps);
     if (reason === undefined) return false;
     tally(counters.refused, "unwanted");

@@ -1,5 +1,5 @@
 import type { Envelope } from "../protocol/event-types.ts";
-import { reasonOfTombstone } from "./find-tombstone.ts";
+import { mayHaveTombstones, reasonOfTombstone } from "./find-tombstone.ts";
 import { Refused } from "./responses.ts";
 import { toRefused } from "./store.ts";
 import type { Admitted, IngestDeps, Verified } from "./types.ts";
@@ -21,7 +21,7 @@ function whenOpen(
 ): Admitted | Decision | Promise<Admitted | Refused | Decision> {
   const { tombstones, gate } = deps;
   const admitted = { delivery, document } as Admitted;
-  if (tombstones.isEmpty && gate() === undefined) return admitted;
+  if (!mayHaveTombstones(tombstones) && gate() === undefined) return admitted;
   const { envelope } = document();
   if (envelope === undefined) return admitted;
   const reason = reasonOfTombstone(envelope, delivery.source, deps);

@@ -1,8 +1,18 @@
 import { kindOf } from "../assert.ts";
-import { NO_SOURCE } from "../inbox/port/tombstones.ts";
+import { NO_SOURCE, type Tombstones } from "../inbox/port/tombstones.ts";
 import type { Envelope } from "../protocol/event-types.ts";
 import { catchRejection } from "../thrown.ts";
 import type { IngestDeps } from "./types.ts";
+
+/** Where an inbox of somebody else's cannot say whether it has any, it is asked for the one. */
+export function mayHaveTombstones(tombstones: Pick<Tombstones, "isEmpty">): boolean {
+  try {
+    return !tombstones.isEmpty;
+  } catch (error) {
+    catchRejection(error);
+    return true;
+  }
+}
 
 /**
  * The reason of the tombstone that stands for a delivery. Undefined where there is none, and where what the inbox gives is none of this

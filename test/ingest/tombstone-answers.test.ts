@@ -69,3 +69,24 @@ test.each([
   expect(receiver.stats()).toMatchObject({ stored: 0, refused: { unwanted: 1 } });
   expect(log.of("tombstone-answer")).toEqual([]);
 });
+
+test("an inbox that cannot say whether it has tombstones is asked for the one: the delivery is stored, or answered 422", async () => {
+  const isEmpty = {
+    get isEmpty(): boolean {
+      throw new Error("the database is away");
+    },
+  };
+  const inbox = stubInbox(({ tombstones }) => ({
+    tombstones: Object.assign(Object.create(isEmpty), without(tombstones)),
+  }));
+  const { receiver, offer } = rig({ inbox });
+  expect(await offer()).toMatchObject({ status: 200 });
+  expect(await receiver.accept(await queued())).toMatchObject([{ status: "fulfilled" }]);
+  await receiver.unsubscribe(1001, "gone");
+  expect(await offer()).toMatchObject({ status: 422 });
+});
+
+/** All but what says that there are none. */
+function without<T extends object>({ ...tombstones }: T): Omit<T, "isEmpty"> {
+  return Object.fromEntries(Object.entries(tombstones).filter(([name]) => name !== "isEmpty")) as Omit<T, "isEmpty">;
+}
