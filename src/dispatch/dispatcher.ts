@@ -65,8 +65,7 @@ export function createDispatcher(
     buried: (...given) => runner.buried(...given),
   });
   const { transactional, pauses } = inbox;
-  const { fairness, handlers } = deps;
-  const flow = createFlowRules({ fairness, perAccount: handlers.perAccount, pauses, clock }, () => wake());
+  const flow = createFlowRules({ ...deps, perAccount: deps.handlers.perAccount, pauses }, () => wake());
   const runner = createJobRunner(deps, {
     settle,
     delay(...account) {

@@ -1,8 +1,10 @@
-import { LONGEST_TIMER_MS, type Clock, type Timer } from "../clock.ts";
-import { pausedBy } from "../inbox/pauses.ts";
+import { LONGEST_TIMER_MS, type Timer } from "../clock.ts";
+import { listOf, pausedBy, toPause } from "../inbox/pauses.ts";
 import type { Claim, ClaimRules } from "../inbox/port/claims.ts";
 import type { Pause, Pauses } from "../inbox/port/pauses.ts";
+import { catchRejection } from "../thrown.ts";
 import { accountOf } from "./calls/job-view.ts";
+import type { DispatchDeps } from "./dispatch-deps.ts";
 
 /** What keeps jobs of this process from starting, beside slots: pauses, and delays of accounts. */
 export interface FlowRules extends ClaimRules {
@@ -27,10 +29,10 @@ export interface AccountDelay {
   readonly until: number;
 }
 
-export interface FlowRulesOptions extends Pick<ClaimRules, "fairness" | "perAccount"> {
+export interface FlowRulesOptions
+  extends Pick<ClaimRules, "fairness" | "perAccount">, Pick<DispatchDeps, "clock" | "faultLog"> {
   /** Undefined where the inbox has none, and does not follow these rules. */
   readonly pauses: Pick<Pauses, "current"> | undefined;
-  readonly clock: Clock;
 }
 
 /** A service that asks for more is asked again after this, milliseconds. */
@@ -38,10 +40,12 @@ const MOST_DELAY_MS = 24 * 60 * 60 * 1_000;
 
 /** @param wake something may be held no more */
 export function createFlowRules(
-  { fairness, perAccount, pauses, clock }: FlowRulesOptions,
+  { fairness, perAccount, pauses, clock, faultLog }: FlowRulesOptions,
   wake: () => void,
 ): FlowRules {
   let known: readonly Pause[] = [];
+  /** As the inbox gave it. */
+  let list: readonly unknown[] = known;
   let pausedNow = pausedBy(known);
   const delays = new Map<string, AccountDelay>();
   let isNewlyHeld = false;
@@ -50,11 +54,23 @@ export function createFlowRules(
   /** When the next delay ends; and the last look at the clock, which may go back. */
   let [delayEnd, lookedAt] = [Infinity, -Infinity];
 
+  /** An inbox of somebody else's may give anything: what was known holds until it gives a list again. */
+  function currentList(): readonly unknown[] {
+    try {
+      return listOf(pauses);
+    } catch (err) {
+      catchRejection(err);
+      faultLog.error({ err, code: "pauses-failed" }, "the inbox does not say what is paused: what it said last holds");
+      return list;
+    }
+  }
+
   /** What is known of pauses holds at once, also for a claim that is under way; and what has ended ends. */
   function look(): void {
-    const current = pauses?.current() ?? known;
-    if (current !== known) {
-      [known, pausedNow, resumed, version, isNewlyHeld] = [current, pausedBy(current), resumed + 1, version + 1, true];
+    const current = currentList();
+    if (current !== list) {
+      [list, known] = [current, current.flatMap(toPause)];
+      [pausedNow, resumed, version, isNewlyHeld] = [pausedBy(known), resumed + 1, version + 1, true];
     }
     if (delays.size === 0) return;
     const now = clock.now();

@@ -1,3 +1,5 @@
+import { kindOf } from "../assert.ts";
+import { catchRejection } from "../thrown.ts";
 import type { Pause, Paused, Pauses } from "./port/pauses.ts";
 import type { Owner } from "./turns.ts";
 
@@ -26,7 +28,7 @@ export function createPauses(stored: StoredPauses, now: () => number): KnownPaus
     const read = (await stored.read()).toSorted();
     if (read.join() === text) return false;
     text = read.join();
-    all = read.flatMap(toPause);
+    all = read.flatMap(parsePause);
     return true;
   }
 
@@ -58,10 +60,28 @@ export function createPauses(stored: StoredPauses, now: () => number): KnownPaus
   };
 }
 
-/** What is stored may have been damaged: it must not keep what is not paused from starting. */
-function toPause(text: string): readonly Pause[] {
+const NONE: readonly unknown[] = [];
+
+/** Those of an inbox of anyone's making, each of them to be given to {@link toPause}. @throws TypeError where it gives no list */
+export function listOf(pauses: Pick<Pauses, "current"> | undefined): readonly unknown[] {
+  const list: unknown = pauses === undefined ? NONE : pauses.current();
+  if (Array.isArray(list)) return list;
+  catchRejection(list);
+  throw new TypeError(`\`pauses.current()\` of the inbox gave ${kindOf(list)}, expected a list at once.`);
+}
+
+function parsePause(text: string): readonly Pause[] {
   try {
-    const { consumer, accountId, reason, since, until } = JSON.parse(text) as Partial<Record<keyof Pause, unknown>>;
+    return toPause(JSON.parse(text));
+  } catch {
+    return [];
+  }
+}
+
+/** None where it is no pause. What is stored may have been damaged: it must not keep what is not paused from starting. */
+export function toPause(given: unknown): readonly Pause[] {
+  try {
+    const { consumer, accountId, reason, since, until } = given as Partial<Record<keyof Pause, unknown>>;
     if (consumer !== undefined && typeof consumer !== "string") return [];
     if (accountId !== undefined && typeof accountId !== "number") return [];
     if (consumer === undefined && accountId === undefined) return [];

@@ -3,6 +3,7 @@ import type { Clock } from "../clock.ts";
 import type { Handlers } from "../dispatch/handlers.ts";
 import { UsageError } from "../errors.ts";
 import type { InboxWatch } from "../inbox/inbox-watch.ts";
+import { listOf, toPause } from "../inbox/pauses.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Pause, Paused, Pauses } from "../inbox/port/pauses.ts";
 import type { Logger } from "../logger.ts";
@@ -96,7 +97,7 @@ export function createFlow({ isSupported, open, handlers, watch, wake, clock, lo
     },
     async paused() {
       const pauses = await pausesOf("paused");
-      const all = pauses.current();
+      const all = listOf(pauses).flatMap(toPause);
       const counts = await watch.limit("pauses.waiting", () => pauses.waiting(all));
       return all.map((one, index) => toFlowPause(one, counts[index] ?? 0)).toSorted((a, b) => +a.since - +b.since);
     },

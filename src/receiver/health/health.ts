@@ -3,9 +3,11 @@ import type { HandlerCalls } from "../../dispatch/calls/handler-calls.ts";
 import type { AccountDelay } from "../../dispatch/flow-rules.ts";
 import type { Prefetched } from "../../dispatch/prefetch.ts";
 import type { InboxWatch } from "../../inbox/inbox-watch.ts";
+import { listOf, toPause } from "../../inbox/pauses.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";
 import type { Logger } from "../../logger.ts";
+import { catchRejection } from "../../thrown.ts";
 import type { ReceiverStates } from "../lifecycle.ts";
 import type { Opening } from "../open-inbox.ts";
 import type { Health } from "../receiver-types.ts";
@@ -71,8 +73,22 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
       const stats = withPrefetched(working?.stats() ?? EMPTY_STATS, deps.prefetched());
       return { stats, problems: checkSubscriptions(deps.subscriptions.list()) };
     } catch (error) {
-      log.error({ err: error, code: "inbox-stats-failed" }, "the inbox cannot count its jobs");
-      return { stats: EMPTY_STATS, problems: [toProblem("inbox-stats-failed")] };
+      return { stats: EMPTY_STATS, problems: failed(error, "the inbox cannot count its jobs") };
+    }
+  }
+
+  function failed(error: unknown, what: string): readonly Problem[] {
+    catchRejection(error);
+    log.error({ err: error, code: "inbox-stats-failed" }, what);
+    return [toProblem("inbox-stats-failed")];
+  }
+
+  /** Whatever an inbox of somebody else's gives: a probe gets an answer. */
+  function tryCheck(check: () => readonly Problem[]): readonly Problem[] {
+    try {
+      return check();
+    } catch (error) {
+      return failed(error, "what the inbox says of pauses, gaps or its disk cannot be read");
     }
   }
 
@@ -98,9 +114,9 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
         ...(deps.rateLimit.reachedLately ? [toProblem("unsubscribe-limit-reached")] : []),
         ...inboxProblems,
         ...checkAccounts(deps.accounts.list()),
-        ...checkFlow(working?.pauses?.current() ?? [], deps.delays()),
-        ...[...deps.problemSources].flatMap((problems) => problems()),
-        ...checkDisk(stats.disk, clock.now()),
+        ...tryCheck(() => checkFlow(listOf(working?.pauses).flatMap(toPause), deps.delays())),
+        ...[...deps.problemSources].flatMap(tryCheck),
+        ...tryCheck(() => checkDisk(stats.disk, clock.now())),
         ...deps.freezeWarning.problems(),
         ...checkWork({
           inbox: working,

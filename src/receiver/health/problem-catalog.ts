@@ -146,7 +146,7 @@ export const PROBLEMS = {
     fix: "Give `deltaSync` the option `known`: the next run of that resource then removes what is gone.",
   },
   "inbox-stats-failed": {
-    message: "The inbox cannot count its jobs: the numbers here are 0.",
+    message: "The inbox cannot count its jobs, or say what is paused: numbers here may be 0, and problems missing.",
     fix: "See the cause in the log.",
   },
   "inbox-reopened": {
