@@ -45,6 +45,31 @@ describe("what repeats for ever is a problem while it happened within the last 1
     expect((await problemsOf(receiver, code))[0]?.message).toContain("Seen once at");
   });
 
+  test("handlers that fail or are late for five deliveries in a row, where the answer waits for them: until one is answered 200", async () => {
+    const { receiver, clock, pass } = rig();
+    let how: "fails" | "is late" | "works" = "fails";
+    receiver.on("email", async (_event, { signal }) => {
+      if (how === "fails") throw new Error("no");
+      if (how === "is late") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    });
+    const answer = { answer: "after-handlers", timeoutMs: 1_000 } as const;
+    const deliver = async (): Promise<number> => {
+      const reply = receiver.receive(signed(clock.date()), answer);
+      await pass(1_000);
+      return (await reply).status;
+    };
+    for (let sent = 0; sent < 4; sent += 1) expect(await deliver()).toBe(503);
+    expect(await codesOf(receiver)).toEqual([]);
+    how = "is late";
+    expect(await deliver()).toBe(503);
+    expect(await codesOf(receiver)).toContain("handlers-failing");
+    expect((await problemsOf(receiver, "handlers-failing"))[0]?.message).toContain(" Seen 5 times, last at ");
+    how = "works";
+    await pass(1_000);
+    expect(await deliver()).toBe(200);
+    expect(await codesOf(receiver)).not.toContain("handlers-failing");
+  });
+
   test("with the exact fix, where the refusal brings one", async () => {
     const { receiver, clock } = rig();
     const body = () => Promise.reject(bodyConsumed("Mount it before `app.use(json())`."));

@@ -71,6 +71,8 @@ const DISK_PROBLEMS: Readonly<Record<string, ProblemCode>> = {
 const MIN_REPEATS = 5;
 
 const CLOCK: readonly SignatureProblem[] = ["timestamp-stale", "timestamp-future"];
+/** Of `answer: "after-handlers"`. */
+const UNHANDLED: readonly RefusalCode[] = ["handlers-failed", "handlers-late"];
 const FORGED: readonly RefusalCode[] = [
   ...(Object.keys(SIGNATURE_PROBLEMS) as SignatureProblem[]).filter((code) => !CLOCK.includes(code)),
   "secret-unknown",
@@ -100,6 +102,10 @@ export function checkRefusals(recent: RecentRefusals, current: ReadonlySet<strin
     const found = current.has(unless) ? undefined : recent.of(refusals);
     if (found !== undefined) problems.push(toProblem(problem, { detail: seen(found.count, found.at), fix: found.fix }));
   }
+  const unhandled = recent.of(UNHANDLED);
+  // One that fails beside others that do not is retried: by its redelivery.
+  if (unhandled !== undefined && unhandled.sinceAcknowledged >= MIN_REPEATS)
+    problems.push(toProblem("handlers-failing", { detail: seen(unhandled.sinceAcknowledged, unhandled.at) }));
   const forged = recent.of(FORGED);
   // Next to deliveries with a valid signature, invalid ones are another client's.
   if (forged !== undefined && forged.sinceAcknowledged >= MIN_REPEATS)

@@ -93,6 +93,11 @@ export const PROBLEMS = {
     message: "Within the last 10 minutes the secret look-up failed or timed out: those deliveries got 503.",
     fix: "See the cause in the log; a slow look-up needs a longer `secretTimeoutMs`.",
   },
+  "handlers-failing": {
+    message:
+      "Within the last 10 minutes handlers failed, or took longer than `timeoutMs`, for each delivery: those got 503, as the answer waits for the handlers.",
+    fix: "See the cause in the log; `stuck` counts handlers that ignore their signal. All of a delivery runs again when it is redelivered.",
+  },
   internal: {
     message: "Within the last 10 minutes a function in this receiver's options threw: those deliveries got 503.",
     fix: "See the cause in the log; nothing was acknowledged.",
