@@ -15,7 +15,7 @@ export interface FlowRules extends ClaimRules {
   /** That have not ended. */
   delays(): readonly AccountDelay[];
   isHeldClaim(claim: Claim): boolean;
-  /** Anything. */
+  /** Any job, as far as the inbox has asked: then nothing starts of what waits, and that is no fault. */
   readonly holds: boolean;
   /** Its timer goes on with the next `follow`. */
   stop(): void;
@@ -49,6 +49,8 @@ export function createFlowRules(
   let pausedNow = pausedBy(known);
   const delays = new Map<string, AccountDelay>();
   let isNewlyHeld = false;
+  /** Since the version changed: then the inbox asks of all again. */
+  let hasHeld = false;
   let [version, resumed] = [0, 0];
   let timer: Timer | undefined;
   /** When the next delay ends; and the last look at the clock, which may go back. */
@@ -70,7 +72,7 @@ export function createFlowRules(
     const current = currentList();
     if (current !== list) {
       [list, known] = [current, current.flatMap(toPause)];
-      [pausedNow, resumed, version, isNewlyHeld] = [pausedBy(known), resumed + 1, version + 1, true];
+      [pausedNow, resumed, version, isNewlyHeld, hasHeld] = [pausedBy(known), resumed + 1, version + 1, true, false];
     }
     if (delays.size === 0) return;
     const now = clock.now();
@@ -84,11 +86,20 @@ export function createFlowRules(
       else delayEnd = Math.min(delayEnd, until);
     }
     version += 1;
+    hasHeld = false;
   }
 
-  const isPaused = (consumer: string, account: number | undefined): boolean => pausedNow({ consumer, account });
-  const isHeld = (consumer: string, accountId: number | undefined): boolean =>
-    (delays.size > 0 && delays.has(keyOf(consumer, accountId))) || isPaused(consumer, accountId);
+  function isPaused(consumer: string, account: number | undefined): boolean {
+    const isSo = pausedNow({ consumer, account });
+    hasHeld ||= isSo;
+    return isSo;
+  }
+
+  function isHeld(consumer: string, accountId: number | undefined): boolean {
+    const isDelayed = delays.size > 0 && delays.has(keyOf(consumer, accountId));
+    hasHeld ||= isDelayed;
+    return isDelayed || isPaused(consumer, accountId);
+  }
 
   function ended(): void {
     timer = undefined;
@@ -147,7 +158,7 @@ export function createFlowRules(
       }
     },
     get holds() {
-      return delays.size > 0 || known.length > 0;
+      return hasHeld && (delays.size > 0 || known.length > 0);
     },
     stop() {
       timer?.clear();

@@ -84,7 +84,7 @@ export function createTurns(): Turns {
     let due = 0;
     for (const place of turn.places) {
       const { size } = place.lanes[kind];
-      if (size > 0) due += Math.max(Math.min(size, freeOf(place, place.taken)), 0);
+      if (size > 0) due += Math.max(Math.min(size, freeOf(place, place.taken)), 0); // the rules are asked of what waits alone
     }
     for (const most = isFair ? Math.min(due, 1) : due; turn.tickets[kind] < most; turn.tickets[kind] += 1)
       order[kind].push(turn);

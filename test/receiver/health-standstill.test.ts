@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Worker, WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { turns } from "../support/event-loop.ts";
 import { codesOf, problemsOf, toReported } from "../support/health.ts";
+import { bodyOf } from "../support/make-delivery.ts";
 import { emails, heldHandler, recordingHandler, rig, type Rig } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
@@ -112,6 +113,27 @@ describe("an inbox that does not move is a problem after 15 s; where it gives no
     expect([seen, await isGreen(own.receiver)]).toEqual([["a"], true]);
   });
 
+  test.each(["a pause", "a delay of an account"])("also while %s stands that holds nothing", async (what) => {
+    let isBroken = false;
+    const inbox = stubInbox((own) => ({
+      claim: async (limits) => (isBroken ? { claims: [], suspects: false, nextDueAt: undefined } : own.claim(limits)),
+    }));
+    const own = rig({ inbox, gaps: false, concurrency: 2 });
+    const { receiver } = own;
+    receiver.on("email", ({ accountId }) => {
+      if (accountId === 9) throw new RetryLater({ afterSeconds: 3_600 }, { scope: "account" });
+    });
+    await receiver.start();
+    if (what === "a pause") await receiver.flow.pause({ accountId: 9 }, { reason: "it has left" });
+    else await own.send(bodyOf({ accountId: 9 }));
+    await own.pass();
+    if (what !== "a pause") await receiver.jobs.erase(9);
+    isBroken = true;
+    await own.send(emails("a"));
+    await passSeconds(own, 16);
+    expect(await codesOf(receiver)).toContain("no-progress");
+  });
+
   test("but no restart is asked for where none can help", async () => {
     const inbox = stubInbox(() => ({
       claim: () => Promise.reject(new StorageError("disk-full", "The disk is full.")),
@@ -178,6 +200,24 @@ describe("no standstill is", () => {
       await receiver.start();
       await send(emails("a"));
       await turns();
+    });
+  });
+
+  test("what waits behind a pause, or behind its account's delay, also in a lane that accounts share", async () => {
+    await expectNone(memoryInbox(), async ({ receiver, send, pass }) => {
+      receiver.on(
+        "email",
+        ({ accountId }) => {
+          if (accountId === 9) throw new RetryLater({ afterSeconds: 3_600 }, { scope: "account" });
+        },
+        { lane: ({ accountId }) => (accountId === 9 ? "other" : "shared") },
+      );
+      await receiver.flow.pause({ accountId: 1 }, { reason: "import" });
+      await receiver.start();
+      for (const accountId of [1, 2, 9]) await send(bodyOf({ accountId }));
+      await turns();
+      await pass();
+      await send(bodyOf({ accountId: 9 }));
     });
   });
 
