@@ -47,7 +47,7 @@ export function createFlowRules(
   /** As the inbox gave it. */
   let list: readonly unknown[] = known;
   let pausedNow = pausedBy(known);
-  const delays = new Map<string, AccountDelay>();
+  const delays = new Map<string, AccountDelay & { readonly ms: number }>();
   let isNewlyHeld = false;
   /** Since the version changed: then the inbox asks of all again. */
   let hasHeld = false;
@@ -80,9 +80,9 @@ export function createFlowRules(
     lookedAt = now;
     if (now < delayEnd && !isBack) return;
     delayEnd = Infinity;
-    for (const [key, { until }] of delays) {
-      // One that is further away than it can be was noted before the clock went back.
-      if (until <= now || until > now + MOST_DELAY_MS) delays.delete(key);
+    for (const [key, { until, ms }] of delays) {
+      // One that is further away than it is long was noted before the clock went back.
+      if (until <= now || until > now + ms) delays.delete(key);
       else delayEnd = Math.min(delayEnd, until);
     }
     version += 1;
@@ -141,9 +141,10 @@ export function createFlowRules(
     },
     delay(consumer, accountId, until) {
       if (pauses === undefined) return;
-      const key = keyOf(consumer, accountId);
-      const latest = Math.max(Math.min(until, clock.now() + MOST_DELAY_MS), delays.get(key)?.until ?? 0);
-      delays.set(key, { consumer, accountId, until: latest });
+      look(); // what ends with a clock that went back is not to be prolonged
+      const [key, now] = [keyOf(consumer, accountId), clock.now()];
+      const latest = Math.max(Math.min(until, now + MOST_DELAY_MS), delays.get(key)?.until ?? 0);
+      delays.set(key, { consumer, accountId, until: latest, ms: latest - now });
       delayEnd = Math.min(delayEnd, latest);
       isNewlyHeld = true;
     },

@@ -1,9 +1,10 @@
+import { RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
 import { outcomesOf } from "../../src/dispatch/retries/retry-policy.ts";
 import { createRetryTime } from "../../src/dispatch/retries/retry-time.ts";
 import { claimedJob } from "../support/claimed-job.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { emails, rig } from "../support/rig.ts";
+import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
 
 const DAY_MS = 86_400_000;
 const YEAR_MS = 365 * DAY_MS;
@@ -94,6 +95,39 @@ describe("a wall clock that is set right by decades after the start, as on a mac
     expect(inbox.stats()).toMatchObject({ waiting: 0, dead: 1 });
     expect(attempts.at(-1)).toBe(true);
   });
+});
+
+test("a wall clock that goes back six hours does not prolong the delay of an account by them", async () => {
+  const { receiver, send, pass, clock } = rig({ concurrency: 1 });
+  const seen: string[] = [];
+  receiver.on("email", (event) => {
+    seen.push(idOf(event));
+    if (seen.length === 1) throw new RetryLater({ afterSeconds: 30 }, { scope: "account" });
+  });
+  await receiver.start();
+  await send(emails("a", "b"));
+  await pass(100);
+  clock.jump(-6 * 3_600_000);
+  await pass(30_000);
+  expect(seen.toSorted()).toEqual(["a", "a", "b"]);
+});
+
+test("an account that asks for a delay once more after the clock went back waits for that one alone", async () => {
+  const { receiver, send, pass, clock } = rig({ concurrency: 2 });
+  const { calls, handler } = heldHandler();
+  receiver.on("email", handler);
+  await receiver.start();
+  await send(emails("a", "b", "c"));
+  await pass();
+  const later = new RetryLater({ afterSeconds: 30 }, { scope: "account" });
+  calls[0]?.fail(later);
+  await pass();
+  clock.jump(-6 * 3_600_000);
+  calls[1]?.fail(later);
+  await pass(29_999);
+  expect(calls).toHaveLength(2);
+  await pass(2);
+  expect(calls).toHaveLength(4);
 });
 
 describe("the time of retry windows", () => {
