@@ -220,6 +220,7 @@ export function createPrefetcher(
         },
       );
       const claims = validOf(found.claims);
+      runner.claimed();
       hasFailed = false;
       if (turn === "suspects") for (const claim of claims) isolated.set(claim, isolation.begun());
       const taken = take(claims, isOthers);

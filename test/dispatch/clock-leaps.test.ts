@@ -49,6 +49,27 @@ describe("a wall clock that was a year ahead at a job's first attempt", () => {
   });
 });
 
+test.each([1, 2])(
+  "a wall clock that was two days back for a moment, in which a job was claimed, does not kill it: with %i slots",
+  async (concurrency) => {
+    const { receiver, send, pass, clock } = rig({ concurrency });
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    clock.jump(-2 * DAY_MS);
+    await send(emails("a", "b"));
+    await pass();
+    clock.jump(2 * DAY_MS);
+    calls[0]?.end();
+    await pass();
+    calls[1]?.fail(new Error("no"));
+    await pass();
+    expect((await receiver.health()).dead).toBe(0);
+    await pass(1_000);
+    expect(calls).toHaveLength(3);
+  },
+);
+
 describe("a wall clock that leaps 25 hours ahead", () => {
   test("kills no job: it is retried until the clock is set right, and after it", async () => {
     const { send, pass, clock, inbox, attempts } = await failing();

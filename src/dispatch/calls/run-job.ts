@@ -22,6 +22,8 @@ import { toDead, type Settle } from "../settle-queue.ts";
 
 /** Runs claims: calls their handlers, decides what becomes of their jobs, and settles them. */
 export interface JobRunner {
+  /** A claim noted the time of first attempts: where the clock leaps between this and a failure, that is seen. */
+  claimed(): void;
   /**
    * Starts a claim.
    * @param free its slot can be given to another claim; called once
@@ -251,6 +253,7 @@ export function createJobRunner(
   }
 
   return {
+    claimed: () => void retryTime(),
     start,
     buried,
     lose(claim) {
