@@ -20,7 +20,9 @@ export interface KnownPauses extends Pauses {
 }
 
 export function createPauses(stored: StoredPauses, now: () => number): KnownPauses {
+  /** As it was read: what has ended holds again where the clock goes back. */
   let all: readonly Pause[] = [];
+  let held = heldAt(all, 0);
   let text = "";
   let known: { readonly of: readonly Pause[]; readonly isPaused: (owner: Owner) => boolean } | undefined;
 
@@ -29,21 +31,23 @@ export function createPauses(stored: StoredPauses, now: () => number): KnownPaus
     if (read.join() === text) return false;
     text = read.join();
     all = read.flatMap(parsePause);
+    held = heldAt(all, 0);
     return true;
   }
 
   function current(): readonly Pause[] {
-    if (all.length === 0) return all;
-    if (all.some(({ until = Infinity }) => until <= now())) all = all.filter(({ until = Infinity }) => until > now());
-    return all;
+    const time = all.length === 0 ? 0 : now(); // an inbox that is not open yet has no clock
+    if (time < held.from || time >= held.to) held = heldAt(all, time);
+    return held.list;
   }
 
   return {
     refresh,
     current,
     isPaused(owner) {
-      if (current().length === 0) return false;
-      if (known?.of !== all) known = { of: all, isPaused: pausedBy(all) };
+      const list = current();
+      if (list.length === 0) return false;
+      if (known?.of !== list) known = { of: list, isPaused: pausedBy(list) };
       return known.isPaused(owner);
     },
     async put(pause) {
@@ -68,6 +72,20 @@ export function listOf(pauses: Pick<Pauses, "current"> | undefined): readonly un
   if (Array.isArray(list)) return list;
   catchRejection(list);
   throw new TypeError(`\`pauses.current()\` of the inbox gave ${kindOf(list)}, expected a list at once.`);
+}
+
+/** Those that have not ended at a time, and between which times that is the list. */
+function heldAt(
+  all: readonly Pause[],
+  time: number,
+): { readonly list: readonly Pause[]; readonly from: number; readonly to: number } {
+  let [from, to] = [-Infinity, Infinity];
+  const list = all.filter(({ until = Infinity }) => {
+    if (until > time) to = Math.min(to, until);
+    else from = Math.max(from, until);
+    return until > time;
+  });
+  return { list, from, to };
 }
 
 function parsePause(text: string): readonly Pause[] {

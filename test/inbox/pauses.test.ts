@@ -1,10 +1,15 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createPauses } from "../../src/inbox/pauses.ts";
 
 const NOW = 1_000;
 
 function stored(...texts: readonly string[]) {
-  return createPauses({ read: async () => texts, write: async () => true, waiting: async () => 0 }, () => NOW);
+  return at(() => NOW, ...texts);
+}
+
+function at(now: () => number, ...texts: readonly string[]) {
+  return createPauses({ read: async () => texts, write: async () => true, waiting: async () => 0 }, now);
 }
 
 test.each([
@@ -35,4 +40,27 @@ test("a pause ends at its time, not before", async () => {
   );
   await pauses.refresh();
   expect(pauses.current().map(({ consumer }) => consumer)).toEqual(["a"]);
+});
+
+test("a pause that ended while the clock was ahead for a moment holds again, and the list is the same one while nothing changes", async () => {
+  const pause = (accountId: number, until?: number): string =>
+    JSON.stringify({ accountId, reason: "r", since: 1, until });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.option(fc.nat(9), { nil: undefined })),
+      fc.array(fc.nat(11)),
+      async (untils, times) => {
+        let time = 0;
+        const pauses = at(() => time, ...untils.map((until, account) => pause(account, until)));
+        await pauses.refresh();
+        for (time of times) {
+          const held = untils.flatMap((until = Infinity, account) => (until > time ? account : []));
+          const list = pauses.current();
+          expect(list.map(({ accountId }) => accountId)).toEqual(held);
+          expect(pauses.current()).toBe(list);
+          for (const account of untils.keys()) expect(pauses.isPaused({ account })).toBe(held.includes(account));
+        }
+      },
+    ),
+  );
 });
