@@ -25,6 +25,9 @@ export interface Clock {
 /** The limit of `setTimeout`: a longer delay would fire at once. */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1;
 
+/** A wait for a time of the wall clock looks at it this often: no timer follows it when it is set, or while the machine sleeps. */
+export const LOOK_AGAIN_MS = 60_000;
+
 /** The machine's clock. */
 export const systemClock: Clock & Required<Pick<Clock, "monotonic">> = {
   now: () => Date.now(),

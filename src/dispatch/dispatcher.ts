@@ -1,3 +1,4 @@
+import { LOOK_AGAIN_MS } from "../clock.ts";
 import { ClosedError } from "../errors.ts";
 import type { Claim } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
@@ -202,7 +203,7 @@ export function createDispatcher(
 
   function wakeIn(ms: number): void {
     timer?.clear();
-    timer = working ? clock.setTimer(wake, Math.max(ms, 0)) : undefined;
+    timer = working ? clock.setTimer(wake, Math.min(Math.max(ms, 0), LOOK_AGAIN_MS)) : undefined;
   }
 
   /** @returns whether the tenure that began some work is over, for use between two steps of it */

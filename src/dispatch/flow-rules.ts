@@ -1,4 +1,4 @@
-import { LONGEST_TIMER_MS, type Timer } from "../clock.ts";
+import { LOOK_AGAIN_MS, type Timer } from "../clock.ts";
 import { listOf, pausedBy, toPause } from "../inbox/pauses.ts";
 import type { Claim, ClaimRules } from "../inbox/port/claims.ts";
 import type { Pause, Pauses } from "../inbox/port/pauses.ts";
@@ -111,7 +111,7 @@ export function createFlowRules(
     timer?.clear();
     let next = delayEnd;
     for (const { until = Infinity } of known) next = Math.min(next, until);
-    const ms = Math.min(Math.max(next - clock.now(), 1), LONGEST_TIMER_MS);
+    const ms = Math.min(Math.max(next - clock.now(), 1), LOOK_AGAIN_MS);
     timer = next === Infinity ? undefined : clock.setTimer(ended, ms);
     timer?.unref?.();
   }

@@ -4,7 +4,7 @@ import { outcomesOf } from "../../src/dispatch/retries/retry-policy.ts";
 import { createRetryTime } from "../../src/dispatch/retries/retry-time.ts";
 import { claimedJob } from "../support/claimed-job.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
+import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 
 const DAY_MS = 86_400_000;
 const YEAR_MS = 365 * DAY_MS;
@@ -67,6 +67,27 @@ test.each([1, 2])(
     expect((await receiver.health()).dead).toBe(0);
     await pass(1_000);
     expect(calls).toHaveLength(3);
+  },
+);
+
+test.each(["a pause", "a delay of an account", "a retry"])(
+  "%s of an hour that a machine sleeps through ends within a minute after it",
+  async (what) => {
+    const { receiver, send, pass, clock } = rig({ concurrency: 1 });
+    const { seen, handler } = recordingHandler(() => {
+      if (what !== "a pause" && seen.length === 1)
+        throw new RetryLater({ afterSeconds: 3_600 }, { scope: what === "a retry" ? "job" : "account" });
+    });
+    receiver.on("email", handler);
+    await receiver.start();
+    const until = new Date(clock.now() + 3_600_000);
+    if (what === "a pause") await receiver.flow.pause({ accountId: 2002 }, { reason: "import", until });
+    await send(emails("a"));
+    await pass(100);
+    const before = seen.length;
+    clock.jump(2 * 3_600_000);
+    await pass(60_000);
+    expect(seen).toHaveLength(before + 1);
   },
 );
 
