@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import { HooklineError, isHooklineError } from "../errors.ts";
 import type { Seen } from "../inbox/port/seen-store.ts";
 import type { Logger } from "../logger.ts";
+import { catchRejection } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 
 /** The events of one delivery, each of which runs only if no process has done it yet. */
@@ -44,7 +45,9 @@ export function createOnce(
 
   // In a promise: a store of the user's may throw, or give no promise.
   async function inTime<T>(call: () => T) {
-    const result = await withTimeout(LIMIT_MS, Promise.resolve().then(call), { clock, late: LATE });
+    const called = Promise.resolve().then(call);
+    void called.catch(catchRejection); // and what it throws may be a promise
+    const result = await withTimeout(LIMIT_MS, called, { clock, late: LATE });
     if (result === LATE) throw new Error(`No answer within ${LIMIT_MS} ms.`);
     return result;
   }

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from "../clock.ts";
 import { ClosedError, StorageError } from "../errors.ts";
+import { catchRejection } from "../thrown.ts";
 
 /** What an inbox is asked for. Each has to move while it is due. */
 type InboxStep = "store" | "expand" | "claim" | "settle";
@@ -163,6 +164,7 @@ export function createInboxWatch(clock: Clock): InboxWatch {
         verb,
         seconds: 0,
         fail(error: unknown) {
+          catchRejection(error); // what a user's inbox throws may be a promise
           if (calls.delete(call)) reject(error);
         },
       };

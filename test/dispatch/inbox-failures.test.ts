@@ -164,6 +164,35 @@ describe("an inbox that fails to", () => {
   });
 });
 
+const thrown = (): unknown => Promise.reject(new Error("no connection"));
+const how: Record<string, () => Promise<never>> = {
+  throws() {
+    throw thrown();
+  },
+  "rejects with": () => Promise.reject(thrown() as Error),
+};
+
+test.each(
+  (["store", "unexpanded", "expand", "claim", "settle"] as const).flatMap((verb) =>
+    Object.keys(how).map((way) => [verb, way] as const),
+  ),
+)("a `%s` that %s a promise, as where `await` is missing, ends nothing: it is tried again", async (verb, way) => {
+  let left = 1;
+  const inbox = stubInbox((own) => ({
+    [verb]: (...given: never[]) => (left-- > 0 ? how[way]?.() : (own[verb] as (...all: never[]) => unknown)(...given)),
+  }));
+  const { receiver, offer, send, pass } = rig({ inbox, gaps: false });
+  const { seen, handler } = recordingHandler();
+  receiver.on("email", handler);
+  if (verb === "store") await offer(emails("a"));
+  await send(emails("a"));
+  await receiver.start();
+  await pass(2_000);
+  await pass(2_000);
+  expect([seen, left]).toEqual([["a"], expect.any(Number)]);
+  expect(left).toBeLessThan(1);
+});
+
 test.each([
   ["once is asked again at once", 1, [1, 1]],
   ["twice is asked again after a second", 2, [0, 1]],

@@ -104,7 +104,10 @@ describe("handlers without an inbox, with a store of what was seen", () => {
     const throwing = (): never => {
       throw down;
     };
-    for (const claim of [throwing, () => Promise.reject(down), () => "perhaps" as never]) {
+    const throwingPromise = (): never => {
+      throw Promise.reject(down) as unknown;
+    };
+    for (const claim of [throwing, throwingPromise, () => Promise.reject(down), () => "perhaps" as never]) {
       const { ask, handle, receiver } = answering({}, { ...memoryStore(), claim });
       const { seen, handler } = recordingHandler();
       receiver.on("email", handler);
@@ -129,6 +132,16 @@ describe("handlers without an inbox, with a store of what was seen", () => {
     receiver.on("email", () => {});
     expect(await ask(emails("a"))).toBe(200);
     expect(log.of("seen-failed")).toMatchObject([{ level: "error", facts: { err: { message: "down" } } }]);
+  });
+
+  test("a settle that throws a promise, as where `await` is missing, is one that fails", async () => {
+    const settle = (): never => {
+      throw Promise.reject(new Error("down")) as unknown;
+    };
+    const { ask, receiver, log } = answering({}, { ...memoryStore(), settle });
+    receiver.on("email", () => {});
+    expect(await ask(emails("a"))).toBe(200);
+    expect(log.of("seen-failed")).toHaveLength(1);
   });
 
   test("a claim that is answered too late is given back", async () => {
