@@ -68,7 +68,8 @@ export function createExpansionReporter({
   }
 
   return {
-    expanded(origin, events, { duplicates, conflicts }) {
+    expanded(origin, events, given) {
+      const [duplicates, conflicts] = [toList(given.duplicates), toList(given.conflicts)];
       counters.duplicates += duplicates.length;
       counters.conflicts += conflicts.length;
       for (const index of conflicts) {
@@ -227,3 +228,8 @@ const FROZEN_WRITE = /read.?only property|delete property|redefine property|not 
 
 const COPY_FIRST =
   "If it is the event that the handler writes to: events are frozen and shared, so copy it first, `structuredClone(event)`.";
+
+/** An inbox of somebody else's may leave it out: what is stored must not be refused for that. */
+function toList(given: unknown): readonly number[] {
+  return Array.isArray(given) ? given : [];
+}

@@ -11,6 +11,7 @@ import { eventually } from "../support/eventually.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { makeDelivery } from "../support/make-delivery.ts";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";
+import { emails, recordingHandler, rig } from "../support/rig.ts";
 import { failingInbox, stubInbox, unopenableInbox } from "../support/stub-inboxes.ts";
 
 const MIB = 1024 * 1024;
@@ -24,6 +25,23 @@ function together({ receiver, signed }: Mounted, bodies: readonly string[]): Pro
 }
 
 const textOf = ({ body }: Delivery): string => Buffer.from(body).toString();
+
+test.each([undefined, null, 7])(
+  "what an inbox stored is 200 although its lists of duplicates and conflicts are %s",
+  async (list) => {
+    const inbox = stubInbox((own) => ({
+      store: async (given) =>
+        (await own.store(given)).map((one) => ({ ...one, duplicates: list as never, conflicts: list as never })),
+    }));
+    const { receiver, send, pass } = rig({ inbox });
+    const { seen, handler } = recordingHandler();
+    receiver.on("email", handler);
+    await receiver.start();
+    await send(emails("a"));
+    await pass();
+    expect([seen, receiver.stats().stored]).toEqual([["a"], 1]);
+  },
+);
 
 describe("what could not be stored is 503 and comes again:", () => {
   test.each<[string, unknown]>([
