@@ -7,7 +7,7 @@ import {
   type Selection,
   type TombstoneInfo,
 } from "../index.ts";
-import { toJobFilter, type Filter } from "./filter.ts";
+import { idIn, toJobFilter, type Filter } from "./filter.ts";
 import type { DashboardLog, DashboardSource } from "./source.ts";
 
 /** Jobs a second that are replayed, unless something else is asked for: what failed at once should not come back at once. */
@@ -125,7 +125,7 @@ const VERBS: Readonly<Record<string, (asked: Asked, source: DashboardSource) => 
 
 /** Counted is one pause, whatever it holds. */
 function pauseOf({ accountId, ...what }: Filter, flow: Flow, change: (target: FlowTarget) => Promise<void>): Change {
-  const target = { ...what, ...(accountId !== undefined && { accountId: Number(accountId) }) };
+  const target = { ...what, ...(accountId !== undefined && { accountId: idIn(accountId) }) };
   return { count: async () => (await flow.paused(), 1), run: async () => (await change(target), 1) };
 }
 

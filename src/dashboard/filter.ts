@@ -1,4 +1,5 @@
-import { UsageError, type JobFilter } from "../index.ts";
+import { UsageError, type Id, type JobFilter } from "../index.ts";
+import { toId } from "../protocol/id.ts";
 
 /** Fields of a filter, as a query or a body of JSON has them. */
 export type Filter = Readonly<Record<string, string>>;
@@ -7,8 +8,8 @@ const FIELDS: Readonly<Record<keyof JobFilter, (text: string) => unknown>> = {
   type: String,
   consumer: String,
   error: String,
-  accountId: Number,
-  subscription: Number,
+  accountId: idIn,
+  subscription: idIn,
   receivedAfter: (text) => new Date(text),
   receivedBefore: (text) => new Date(text),
 };
@@ -24,6 +25,13 @@ export function toJobFilter(given: Filter): JobFilter {
       return [name, FIELDS[name as keyof JobFilter](text)];
     }),
   );
+}
+
+/** An empty field is no account 0. @throws UsageError `jobs-invalid` */
+export function idIn(text: string): Id {
+  const id = toId(text);
+  if (id !== undefined) return id;
+  throw new UsageError("jobs-invalid", `The dashboard got ${JSON.stringify(text)} as an id, expected its digits.`);
 }
 
 export function wrongFilter(name: string): UsageError {

@@ -1,6 +1,6 @@
 import type { FlowPause } from "../index.ts";
 import { shown, toErrorName, toFoundJob, toJob, toProblem } from "./answers.ts";
-import { toJobFilter, wrongFilter, type Filter } from "./filter.ts";
+import { idIn, toJobFilter, wrongFilter, type Filter } from "./filter.ts";
 import { runbookSection } from "./runbook.ts";
 import type { DashboardSource } from "./source.ts";
 
@@ -72,7 +72,7 @@ export const LOOKS: Readonly<Record<string, Look>> = {
       limit: ROWS,
       after,
       ...(family !== undefined && { families: [family] }),
-      ...(accountId !== undefined && { accountId: Number(accountId) }),
+      ...(accountId !== undefined && { accountId: idIn(accountId) }),
     });
     return { gaps: gaps.map(of("gap", content)), next };
   },

@@ -198,3 +198,17 @@ async function stateOf({ flow, jobs, lists }: Receiver) {
 function fail(message: string): never {
   throw new Error(message);
 }
+
+test.each(["", " ", "0x10", "1e3", "2002.0", "٢"])(
+  "an account %j is refused in each change: it may be none, and is not another one",
+  async (accountId) => {
+    const receiver = await troubled();
+    const before = await stateOf(receiver);
+    const { change } = asking(receiver, () => MAY);
+    for (const verb of ["replay", "drop", "pause", "resume"]) {
+      const asked = { filter: { accountId, ...(verb === "pause" && { reason: "down" }) }, count: 1_000 };
+      expect(await change(verb, asked)).toMatchObject({ status: 400, body: { code: "jobs-invalid" } });
+    }
+    expect(await stateOf(receiver)).toEqual(before);
+  },
+);
