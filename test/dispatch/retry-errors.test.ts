@@ -61,6 +61,22 @@ describe("RetryLater", () => {
   });
 });
 
+test("a RetryLater whose scope cannot be read is one of its job", async () => {
+  const later = Object.defineProperty(new RetryLater({ afterMs: 100 }), "scope", {
+    get() {
+      throw new Error("no scope");
+    },
+  });
+  const { receiver, send, pass } = rig();
+  const { seen, handler } = failingHandler(later);
+  receiver.on("email", handler);
+  await receiver.start();
+  await send();
+  await pass(100);
+  expect(seen).toHaveLength(2);
+  expect((await receiver.health()).dead).toBe(0);
+});
+
 describe("a handler that throws GiveUp", () => {
   test("ends the job at once", async () => {
     const { receiver, send, pass, inbox } = rig();

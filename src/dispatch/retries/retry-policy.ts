@@ -63,7 +63,7 @@ export function backoffMs(attempt: number, random: number): number {
 /** Until when a handler asked that nothing of its account starts, milliseconds since the epoch; undefined where it asked for its job alone. */
 export function accountDelay(error: unknown, now: number): number | undefined {
   const asked = retryErrorOf(error);
-  if (!isRetryLater(asked) || asked.scope !== "account") return undefined;
+  if (!isRetryLater(asked) || !isOfAccount(asked)) return undefined;
   const delayMs = delayOf(asked, now);
   return delayMs > 0 ? now + Math.max(delayMs, SHORTEST_MS) : undefined;
 }
@@ -115,7 +115,16 @@ function isRetryLater(asked: GiveUp | RetryLater | undefined): asked is RetryLat
   return asked?.code === "retry-later";
 }
 
-/** NaN where it has no time: it may be of another copy of the package, or of the user's own class. */
+/** It may be of another copy of the package, or of the user's own class. */
+function isOfAccount(error: RetryLater): boolean {
+  try {
+    return error.scope === "account";
+  } catch {
+    return false;
+  }
+}
+
+/** NaN where it has no time. */
 function delayOf(error: RetryLater, now: number): number {
   try {
     return Number(error.delayMs(now));
