@@ -17,6 +17,7 @@ export interface ClaimBook<R extends LaneRow> extends Pick<
   | "isPaused"
   | "isPausing"
   | "mayBegin"
+  | "hasReady"
   | "hasTried"
   | "hasSuspects"
   | "withdraw"
@@ -153,6 +154,7 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
     isPaused: queues.isPaused,
     isPausing: queues.isPausing,
     mayBegin: queues.mayBegin,
+    hasReady: queues.hasReady,
     hasTried: queues.hasTried,
     hasSuspects: queues.hasSuspects,
     withdraw: queues.withdraw,

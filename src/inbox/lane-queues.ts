@@ -42,10 +42,12 @@ export interface WithdrawnLane<R> extends Pick<Lane, "key" | "window"> {
   readonly rows: readonly R[];
   /** A pause holds it. */
   readonly isPaused: boolean;
+  /** None of this account and consumer may start now, and no pause says so. */
+  readonly holder: Owner | undefined;
 }
 
 /** Lanes in memory: which jobs are next, which may run now, which wait for a time. The cost of a job does not grow with the number of lanes. */
-export interface LaneQueues<R> extends Pick<Turns, "isPaused" | "isPausing" | "mayBegin"> {
+export interface LaneQueues<R> extends Pick<Turns, "isPaused" | "isPausing" | "mayBegin" | "hasReady"> {
   /** Adds a job at the tail of its lane. */
   append(row: R, now: number): void;
   /** Whether the lane is empty. */
@@ -65,7 +67,7 @@ export interface LaneQueues<R> extends Pick<Turns, "isPaused" | "isPausing" | "m
   /** Removes a waiting job, not one that was taken. */
   remove(row: R, now: number): void;
   /**
-   * Takes out lanes whose head waits for its time, or that a pause holds, with so many jobs or more if there are: as if they had never been there.
+   * Takes out lanes whose head waits for its time, or may not start now, with so many jobs or more if there are: as if they had never been there.
    * @param mayGo asked for each of them, and for no more than a few times as many as jobs are wanted
    */
   withdraw(jobs: number, mayGo: (lane: WithdrawnLane<R>) => boolean, now: number): WithdrawnLane<R>[];
@@ -225,14 +227,16 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     withdraw(jobs, mayGo, now) {
       const withdrawn: WithdrawnLane<R>[] = [];
       const kept: Lane[] = [];
-      const left = turns.paused();
+      const held = turns.held();
       let taken = 0;
       while (taken < jobs && kept.length < jobs * KEPT_FOR_A_JOB) {
         const late = later.takeLate();
-        const lane = late ?? left.next().value;
+        const lane = late ?? held.next().value;
         if (lane === undefined) break;
-        const isPaused = late === undefined;
-        const one = { key: lane.key, window: lane.window, rows: [...rowsOf(lane)] as R[], isPaused };
+        const owner = late === undefined ? lane.head : undefined;
+        const isPaused = owner !== undefined && turns.isPaused(owner);
+        const holder = owner && !isPaused ? { consumer: owner.consumer, account: owner.account } : undefined;
+        const one = { key: lane.key, window: lane.window, rows: [...rowsOf(lane)] as R[], isPaused, holder };
         if (mayGo(one)) {
           dissolve(lane, one.rows);
           withdrawn.push(one);
@@ -251,6 +255,7 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
     isPaused: turns.isPaused,
     isPausing: turns.isPausing,
     mayBegin: turns.mayBegin,
+    hasReady: turns.hasReady,
     hasSuspects: () => turns.has("suspect"),
     hasTried: () => count.tried > 0,
     nextDueAt: () => later.next(),

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { LaneWindow } from "./lane-window.ts";
+import type { Owner } from "./turns.ts";
 
 /** What stays of a lane in memory while its jobs wait in the storage alone: 70 bytes for a lane of one job. */
 export interface ParkedLane {
@@ -12,6 +13,8 @@ export interface ParkedLane {
   /** Of its oldest job. */
   readonly receivedAt: number;
   readonly window: LaneWindow | undefined;
+  /** Due by `free` alone. */
+  readonly holder?: Owner | undefined;
 }
 
 /** Lanes that left the memory until they are due: so jobs that wait for a time take no room from those that could run. */
@@ -36,9 +39,11 @@ export interface ParkedLanes {
   windowOf(key: string | undefined): LaneWindow | undefined;
   /** A pause may have ended: what is parked for one comes back, as room allows. */
   resume(): void;
+  /** Of each holder for which this holds some comes back, as room allows. */
+  free(isWanted: (holder: Owner) => boolean): void;
   /** Jobs. */
   readonly size: number;
-  /** Those of lanes that are parked for a pause. */
+  /** Those that a pause holds. */
   paused(): number;
   /** Those that wait for their time, and not for room. */
   blockedLanes(): number;
@@ -57,15 +62,16 @@ export interface ParkedPage {
 const TOGETHER_MS = 10_000;
 
 /** When a lane comes back whose head is due at a time. */
-export function backAt(runAt: number): number {
-  return Math.floor(runAt / TOGETHER_MS) * TOGETHER_MS;
-}
+export const backAt = (runAt: number): number => Math.floor(runAt / TOGETHER_MS) * TOGETHER_MS;
 
-/** When a lane is due that a pause holds: at no time, until `resume`. */
-export const PAUSED: Pick<ParkedLane, "runAt" | "delayMs"> = { runAt: Infinity, delayMs: Infinity };
+/** When a lane is due that may not start now: at no time, until `resume`, or `free`. */
+export const HELD: Pick<ParkedLane, "runAt" | "delayMs"> = { runAt: Infinity, delayMs: Infinity };
 
 /** Lanes that come back together. */
 interface Group {
+  readonly name: string | number;
+  /** Some come back when it is free again; undefined: all do at their time. */
+  holder: Owner | undefined;
   dueAt: number;
   /** The longest delay among them: what is further away than that was parked before the clock went back. */
   delayMs: number;
@@ -90,10 +96,10 @@ interface Page extends ParkedPage {
 const NO_KEY = -1;
 
 /** Makes an empty set of them. */
-export function createParkedLanes(): ParkedLanes {
+export function createParkedLanes(isPaused: (holder: Owner) => boolean = () => false): ParkedLanes {
   const groups = new Set<Group>();
-  /** Those that more lanes may come into, by their time. */
-  const open = new Map<number, Group>();
+  /** Those that more lanes may come into, by their time or their holder. */
+  const open = new Map<string | number, Group>();
   /** The first job of each lane with a key, and the others where there are any, by the hash of the key. */
   const firstOf = new Map<number, number>();
   const behind = new Map<number, number[]>();
@@ -102,17 +108,21 @@ export function createParkedLanes(): ParkedLanes {
   let coming: Page | undefined;
   let size = 0;
 
-  function begin(dueAt: number): Group {
+  function begin(name: string | number, holder: Owner | undefined): Group {
     if (groups.size === 0) windows.clear(); // of lanes whose jobs were all gone
-    const group = { dueAt, delayMs: 0, ids: [], lanes: [], back: 0, oldest: Infinity };
+    const dueAt = typeof name === "number" ? name : Infinity;
+    const group = { name, holder, dueAt, delayMs: 0, ids: [], lanes: [], back: 0, oldest: Infinity };
     groups.add(group);
-    open.set(dueAt, group);
+    open.set(name, group);
     return group;
   }
 
   function close(group: Group): void {
-    if (open.get(group.dueAt) === group) open.delete(group.dueAt);
+    if (open.get(group.name) === group) open.delete(group.name);
   }
+
+  const isOfPause = ({ dueAt, holder }: Group): boolean =>
+    dueAt === Infinity && (holder === undefined || isPaused(holder));
 
   function next(now: number): Group | undefined {
     let soonest: Group | undefined;
@@ -174,9 +184,9 @@ export function createParkedLanes(): ParkedLanes {
   const has = (key: string | undefined): boolean => key !== undefined && firstOf.size > 0 && firstOf.has(hashOf(key));
 
   return {
-    park({ key, ids, runAt, delayMs, receivedAt, window }) {
-      const dueAt = backAt(runAt);
-      const group = open.get(dueAt) ?? begin(dueAt);
+    park({ key, ids, runAt, delayMs, receivedAt, window, holder }) {
+      const name = holder === undefined ? backAt(runAt) : `${holder.account} ${holder.consumer}`;
+      const group = open.get(name) ?? begin(name, holder);
       group.delayMs = Math.max(group.delayMs, delayMs);
       group.oldest = Math.min(group.oldest, receivedAt);
       size += ids.length;
@@ -226,6 +236,7 @@ export function createParkedLanes(): ParkedLanes {
       const { ids, group, end, counts } = coming;
       coming = undefined;
       group.back = end;
+      if (group.holder !== undefined) group.dueAt = Infinity; // one page is enough, until it is wanted again
       size -= ids.length;
       for (const [hash, count] of counts) shorten(group, hash, count);
       if (group.back >= group.ids.length) groups.delete(group);
@@ -236,19 +247,27 @@ export function createParkedLanes(): ParkedLanes {
         if (!hasAny(group, gone)) continue;
         if (coming?.group === group) coming = undefined; // it may have been read before they went
         close(group);
-        group.dueAt = -Infinity;
+        [group.dueAt, group.holder] = [-Infinity, undefined];
       }
     },
     resume() {
       for (const group of groups) {
-        if (group.dueAt !== Infinity) continue;
+        if (group.dueAt !== Infinity || group.holder !== undefined) continue;
         close(group);
         group.dueAt = -Infinity;
       }
     },
+    free(isWanted) {
+      const seen = new Set<string | number>(); // what was parked first comes first
+      for (const group of groups) {
+        if (group.holder === undefined || seen.has(group.name)) continue;
+        seen.add(group.name);
+        if (group.dueAt === Infinity && isWanted(group.holder)) group.dueAt = -Infinity;
+      }
+    },
     paused() {
       let count = 0;
-      for (const group of groups) if (group.dueAt === Infinity) count += jobsOf(group);
+      for (const group of groups) if (isOfPause(group)) count += jobsOf(group);
       return count;
     },
     windowOf(key) {
@@ -265,7 +284,7 @@ export function createParkedLanes(): ParkedLanes {
       return count;
     },
     nextDueAt: () => leastOf(groups, ({ dueAt }) => dueAt),
-    oldestReceivedAt: () => leastOf(groups, ({ oldest, dueAt }) => (dueAt === Infinity ? Infinity : oldest)),
+    oldestReceivedAt: () => leastOf(groups, (group) => (isOfPause(group) ? Infinity : group.oldest)),
   };
 }
 

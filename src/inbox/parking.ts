@@ -1,8 +1,10 @@
 import type { ClaimBook } from "./claim-book.ts";
 import type { LaneRow, WithdrawnLane } from "./lane-queues.ts";
 import type { LaneWindow } from "./lane-window.ts";
-import { backAt, createParkedLanes, PAUSED, type ParkedLanes } from "./parked-lanes.ts";
+import { backAt, createParkedLanes, HELD, type ParkedLanes } from "./parked-lanes.ts";
+import type { ClaimRules } from "./port/claims.ts";
 import type { InboxStats } from "./port/inbox.ts";
+import type { Owner } from "./turns.ts";
 
 /** A job that may wait in the storage alone. */
 export interface ParkableRow extends LaneRow {
@@ -11,7 +13,7 @@ export interface ParkableRow extends LaneRow {
   readonly shard?: number;
 }
 
-/** Lanes that wait for their time leave a memory that is full, and come back when they are due: they keep no other job out. */
+/** Lanes that wait for their time, or may not start, leave a memory that is full, and come back when they may: they keep no other job out. */
 export interface Parking<R extends ParkableRow> {
   /** What comes into a parked lane comes behind its jobs. @returns false where the lane is not parked */
   join(row: R): boolean;
@@ -21,7 +23,7 @@ export interface Parking<R extends ParkableRow> {
   has(lane: string, shard?: number): boolean;
   /** Of a parked lane, or of one that has only come back in part: null where it ends. */
   setWindow(lane: string | undefined, window: LaneWindow | null | undefined, shard?: number): void;
-  /** Whether less than this share of the memory is taken. Lanes that wait for their time make room: they are parked. */
+  /** Whether less than this share of the memory is taken. Lanes that may not start now make room: they are parked. */
   hasRoom(now: number, share?: number): boolean;
   /** So much of the memory is taken: 1 is all. */
   fill(): number;
@@ -29,8 +31,8 @@ export interface Parking<R extends ParkableRow> {
   bringBack(read: ReadParked<R>, now: () => number): Promise<boolean>;
   /** Nothing of a shard is parked any more. */
   forget(shard?: number): void;
-  /** A pause may have ended: what is parked for one comes back, as room allows. */
-  resume(): void;
+  /** By these rules from now on: what may start again comes back, as room allows. */
+  follow(rules: Pick<ClaimRules, "resumed"> | undefined): void;
   /** Jobs may be gone from the storage. What comes back with one of them that is parked does so at once, as room allows. */
   recheck(gone: ReadonlySet<number>): void;
   /** When the next lane is due that has room, of those in memory too. */
@@ -49,40 +51,44 @@ export interface ParkingDeps<R extends ParkableRow> {
   readonly maxJobs: number;
   readonly book: Pick<
     ClaimBook<R>,
-    "withdraw" | "setRest" | "setWindow" | "nextDueAt" | "running" | "blockedLanes" | "isPaused"
+    | "withdraw"
+    | "setRest"
+    | "setWindow"
+    | "nextDueAt"
+    | "running"
+    | "blockedLanes"
+    | "isPaused"
+    | "mayBegin"
+    | "hasReady"
   >;
   readonly rows: { size(): number; delete(row: R): void };
   /** Into the memory, and into its lane. */
   readonly add: (row: R, now: number) => void;
-  /** Asked for each lane that waits for its time. */
+  /** Asked for each lane that may not start now. */
   readonly mayGo: (lane: WithdrawnLane<R>) => boolean;
 }
 
 /** So much less memory does a parked job take. */
 const PARKED_SHARE = 1 / 4;
+/** Where less of the memory is taken, what an account had no free call for comes back beside its jobs that are there. */
+const REFILL = 1 / 2;
 /** Parked at once, and read at once when they are due. */
 const PAGE = 1_000;
 const NONE = Promise.resolve(false);
-
-interface ToPark<R> {
-  readonly key: string | undefined;
-  readonly all: readonly R[];
-  readonly isPaused: boolean;
-  readonly window: LaneWindow | undefined;
-}
 
 export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Parking<R> {
   const { maxJobs, book, rows, add, mayGo } = deps;
   /** By shard; the one that comes back next is first. */
   const parked = new Map<number, ParkedLanes>();
   let coming: Promise<boolean> | undefined;
+  let resumed: number | undefined;
   book.setRest(({ lane, shard = 0 }) => parked.get(shard)?.restOf(lane));
 
   const sizeOf = (): number => sum(parked.values(), ({ size }) => size);
   const fill = (): number => (rows.size() + sizeOf() * PARKED_SHARE) / maxJobs;
 
   function lanesOf(shard: number): ParkedLanes {
-    const lanes = parked.get(shard) ?? createParkedLanes();
+    const lanes = parked.get(shard) ?? createParkedLanes(book.isPaused);
     parked.set(shard, lanes);
     return lanes;
   }
@@ -90,18 +96,22 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
   /** Those that wait longest, some at a time. @returns whether there were any */
   function parkSome(now: number, may = mayGo): boolean {
     const lanes = book.withdraw(PAGE, may, now);
-    for (const { key, rows: all, window, isPaused } of lanes) {
-      parkRows({ key, all, isPaused, window });
-      for (const row of all) rows.delete(row);
+    for (const lane of lanes) {
+      parkLane(lane);
+      for (const row of lane.rows) rows.delete(row);
     }
     return lanes.length > 0;
   }
 
-  function parkRows({ key, all, isPaused, window }: ToPark<R>): void {
+  function parkLane({ key, rows: all, isPaused, holder, window }: WithdrawnLane<R>): void {
     const [{ progress, receivedAt, shard = 0 }] = all as readonly [R, ...R[]];
-    const { runAt, delayMs } = isPaused ? PAUSED : progress;
-    lanesOf(shard).park({ key, ids: all.map(({ id }) => id), runAt, delayMs, receivedAt, window });
+    const { runAt, delayMs } = isPaused || holder !== undefined ? HELD : progress;
+    lanesOf(shard).park({ key, ids: all.map(({ id }) => id), runAt, delayMs, receivedAt, window, holder });
   }
+
+  /** Soon nothing of it would be in memory that may start. */
+  const isWanted = (owner: Owner): boolean =>
+    book.mayBegin(owner) && (rows.size() < maxJobs * REFILL || !book.hasReady(owner));
 
   async function bringBackNext(read: ReadParked<R>, now: () => number): Promise<boolean> {
     for (const [shard, lanes] of parked) {
@@ -126,7 +136,11 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
 
   return {
     join: ({ id, lane, shard = 0 }) => parked.get(shard)?.join(id, lane) === true,
-    park: (row) => parkRows({ key: row.lane, all: [row], isPaused: book.isPaused(row), window: undefined }),
+    park(row) {
+      const isPaused = book.isPaused(row);
+      const holder = isPaused || book.mayBegin(row) ? undefined : { consumer: row.consumer, account: row.account };
+      parkLane({ key: row.lane, rows: [row], isPaused, holder, window: undefined });
+    },
     has: (lane, shard = 0) => parked.get(shard)?.has(lane) === true,
     setWindow(lane, window, shard = 0) {
       if (lane !== undefined && window !== undefined) parked.get(shard)?.setWindow(lane, window);
@@ -142,8 +156,13 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
       return coming;
     },
     forget: (shard = 0) => void parked.delete(shard),
-    resume() {
-      for (const lanes of parked.values()) lanes.resume();
+    follow(rules) {
+      const isResumed = resumed !== rules?.resumed;
+      resumed = rules?.resumed;
+      for (const lanes of parked.values()) {
+        if (isResumed) lanes.resume();
+        lanes.free(isWanted);
+      }
     },
     recheck(gone) {
       for (const lanes of parked.values()) lanes.recheck(gone);
@@ -175,8 +194,8 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
 }
 
 /** Else it would come back at once, and others would have to leave for it, again and again. */
-function staysAway({ rows: [head], isPaused }: WithdrawnLane<LaneRow>, now: number): boolean {
-  return isPaused || (head !== undefined && backAt(head.progress.runAt) > now);
+function staysAway({ rows: [head], isPaused, holder }: WithdrawnLane<LaneRow>, now: number): boolean {
+  return isPaused || holder !== undefined || (head !== undefined && backAt(head.progress.runAt) > now);
 }
 
 function sum(all: Iterable<ParkedLanes>, of: (lanes: ParkedLanes) => number): number {

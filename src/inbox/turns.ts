@@ -30,8 +30,10 @@ export interface Turns {
   isPausing(): boolean;
   /** Whether a claim of it may begin now. */
   mayBegin(owner: Owner): boolean;
-  /** Ready lanes that a pause holds, of each account the last one first. */
-  paused(): IterableIterator<Lane>;
+  /** Whether one of its lanes is ready. */
+  hasReady(owner: Owner): boolean;
+  /** Ready lanes of which none may start now, of each account the last one first. */
+  held(): IterableIterator<Lane>;
 }
 
 /** Ready lanes of one account and consumer: linked, because one may leave from the middle. */
@@ -52,6 +54,8 @@ interface Turn {
 
 export function createTurns(): Turns {
   const turns = new Map<number | undefined, Turn>();
+  /** Places of which nothing could start when they were last looked at. */
+  const stopped = new Set<Place>();
   const order = { ready: createFifo<Turn>(), suspect: createFifo<Turn>() };
   let rules: ClaimRules | undefined;
   let version = 0;
@@ -61,10 +65,10 @@ export function createTurns(): Turns {
 
   function placeOf({ consumer, account }: Owner): Place {
     const turn = turns.get(account) ?? { places: [], tickets: { ready: 0, suspect: 0 } };
-    let place = turn.places.find((one) => one.consumer === consumer);
-    if (place !== undefined) return place;
+    const known = turn.places.find((one) => one.consumer === consumer);
+    if (known !== undefined) return known;
     const none = { first: undefined, last: undefined, size: 0 };
-    place = { consumer, account, turn, lanes: { ready: { ...none }, suspect: { ...none } }, taken: 0 };
+    const place: Place = { consumer, account, turn, lanes: { ready: { ...none }, suspect: { ...none } }, taken: 0 };
     turns.set(account, turn);
     turn.places.push(place);
     return place;
@@ -78,13 +82,22 @@ export function createTurns(): Turns {
     return rules.isHeld(consumer, account) ? 0 : rules.perAccount(consumer) - taken;
   }
 
+  function freeIn(place: Place): number {
+    const free = freeOf(place, place.taken);
+    if (free <= 0) stopped.add(place);
+    return free;
+  }
+
+  const find = ({ consumer, account }: Owner): Place | undefined =>
+    turns.get(account)?.places.find((one) => one.consumer === consumer);
+
   /** It is in the order as often as is due to it: once, or, without turns, for each lane that may start. */
   function invite(turn: Turn, kind: Kind): void {
     if (isFair && turn.tickets[kind] > 0) return;
     let due = 0;
     for (const place of turn.places) {
       const { size } = place.lanes[kind];
-      if (size > 0) due += Math.max(Math.min(size, freeOf(place, place.taken)), 0); // the rules are asked of what waits alone
+      if (size > 0) due += Math.max(Math.min(size, freeIn(place)), 0); // the rules are asked of what waits alone
     }
     for (const most = isFair ? Math.min(due, 1) : due; turn.tickets[kind] < most; turn.tickets[kind] += 1)
       order[kind].push(turn);
@@ -93,7 +106,9 @@ export function createTurns(): Turns {
   function forget({ turn }: Place, account: number | undefined): void {
     const { places, tickets } = turn;
     const isEmpty = ({ lanes, taken }: Place): boolean => lanes.ready.size + lanes.suspect.size + taken === 0;
-    if (tickets.ready + tickets.suspect === 0 && places.every(isEmpty)) turns.delete(account);
+    if (tickets.ready + tickets.suspect > 0 || !places.every(isEmpty)) return;
+    turns.delete(account);
+    for (const place of places) stopped.delete(place);
   }
 
   /** Of those that may start, the one that became ready first. */
@@ -101,7 +116,7 @@ export function createTurns(): Turns {
     let found: Place | undefined;
     for (const place of places) {
       const { first } = place.lanes[kind];
-      if (first === undefined || freeOf(place, place.taken) <= 0) continue;
+      if (first === undefined || freeIn(place) <= 0) continue;
       if (found === undefined || first.since < (found.lanes[kind].first?.since ?? 0)) found = place;
     }
     return found;
@@ -177,21 +192,20 @@ export function createTurns(): Turns {
     },
     isPaused,
     isPausing: () => rules?.isPausing === true,
-    mayBegin(owner) {
-      const place = turns.get(owner.account)?.places.find(({ consumer }) => consumer === owner.consumer);
-      return freeOf(owner, place?.taken ?? 0) > 0;
-    },
-    *paused() {
-      if (rules?.isPausing !== true) return;
-      for (const { places } of turns.values())
-        for (const place of places) {
-          if (!isPaused(place)) continue;
-          for (let lane = place.lanes.ready.last; lane !== undefined;) {
-            const { before }: Lane = lane; // it may leave
-            yield lane;
-            lane = before;
-          }
+    mayBegin: (owner) => freeOf(owner, find(owner)?.taken ?? 0) > 0,
+    hasReady: (owner) => find(owner)?.lanes.ready.first !== undefined,
+    *held() {
+      for (const place of stopped) {
+        if (freeOf(place, place.taken) > 0) {
+          stopped.delete(place);
+          continue;
         }
+        for (let lane = place.lanes.ready.last; lane !== undefined;) {
+          const { before }: Lane = lane; // it may leave
+          yield lane;
+          lane = before;
+        }
+      }
     },
   };
 }

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createParkedLanes, type ParkedLane, type ParkedLanes, type ParkedPage } from "../../src/inbox/parked-lanes.ts";
+import {
+  createParkedLanes,
+  HELD,
+  type ParkedLane,
+  type ParkedLanes,
+  type ParkedPage,
+} from "../../src/inbox/parked-lanes.ts";
 
 const T = 1_000_000;
 
@@ -233,4 +239,34 @@ test("a page of lanes that are not parked any more counts for nothing", () => {
   if (page === undefined) throw new Error("Nothing is due.");
   expect(parked.back(page)).toBe(false);
   expect([other.back(page), other.back(page)]).toEqual([true, false]);
+});
+
+test("what a holder has comes back a page at a time, each time it is free, and what was parked first is first", () => {
+  const holder = { consumer: "crm", account: 1 };
+  const parked = parkedWith(
+    ...[1, 2, 3].map((id) => lane(`${id}`, [id], { ...HELD, holder })),
+    lane("other", [9], { ...HELD, holder: { consumer: "crm", account: 2 } }),
+  );
+  const free = (account: number) => parked.free((one) => one.account === account);
+  expect([backAt(parked, T), parked.blockedLanes(), parked.paused(), parked.oldestReceivedAt()]).toEqual([[], 0, 0, 1]);
+  parked.resume();
+  expect(backAt(parked, T)).toEqual([]);
+  free(1);
+  expect([parked.nextDueAt(), backAt(parked, T), backAt(parked, T)]).toEqual([-Infinity, [[1, 2]], []]);
+  parked.park(lane("4", [4], { ...HELD, holder }));
+  free(1);
+  expect(backAt(parked, T)).toEqual([[3]]);
+  free(1);
+  expect(backAt(parked, T)).toEqual([[4]]);
+  parked.park(lane("5", [5], { ...HELD, holder }));
+  parked.recheck(new Set([5]));
+  expect([backAt(parked, T), parked.size]).toEqual([[[5]], 1]);
+});
+
+test("what a holder has counts as paused while a pause holds it", () => {
+  let paused = 0;
+  const parked = createParkedLanes(({ account }) => account === paused);
+  parked.park(lane("a", [1, 2], { ...HELD, holder: { consumer: "crm", account: 1 } }));
+  paused = 1;
+  expect([parked.paused(), parked.oldestReceivedAt()]).toEqual([2, Infinity]);
 });

@@ -143,7 +143,29 @@ describe("what is held", () => {
       ["c", 1, true],
       ["a", 2, true],
     ]);
+    expect(withdrawn.map(({ holder }) => holder)).toEqual([undefined, undefined]);
     expect([take(9), book.isFree("a"), book.isFree("b")]).toEqual([[], true, false]);
+  });
+
+  test("or if it is delayed, or has no free call", () => {
+    const given = rules({ isHeld: (_, account) => account === 1, perAccount: () => 1 });
+    const { take, book } = queues(row(1, "delayed"), row(2), row(2, "beyond"), row(3));
+    expect(accountsOf(take(9, given))).toEqual([2, 3]);
+    const withdrawn = book.withdraw(9, () => true, T);
+    expect(withdrawn.map(({ key, isPaused, holder }) => [key, isPaused, holder?.account])).toEqual([
+      ["delayed", false, 1],
+      ["beyond", false, 2],
+    ]);
+    expect([book.hasReady({ consumer: "crm", account: 1 }), book.withdraw(9, () => true, T)]).toEqual([false, []]);
+  });
+
+  test("but not what may start again", () => {
+    let isHeld = true;
+    const given = rules({ isHeld: () => isHeld });
+    const { take, book } = queues(row(1, "a"));
+    expect(take(9, given)).toEqual([]);
+    isHeld = false;
+    expect(book.withdraw(9, () => true, T)).toEqual([]);
   });
 });
 

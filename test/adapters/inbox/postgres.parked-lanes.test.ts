@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mail, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { openProcesses, type Process, type Processes } from "./postgres-processes.ts";
-import { ALL, HOUR, INHERITING, inheritInParts, later, named, recordIn, run } from "./retries.ts";
+import { ALL, checkHeldAccount, HOUR, INHERITING, inheritInParts, later, named, recordIn, run } from "./retries.ts";
 
 const MAX = 20;
 const NAMES = named("failing", MAX).map(({ id }) => id);
@@ -129,6 +129,11 @@ test("what is not back of a lane inherits the window of its job that dies, too",
   const { inbox, clock } = await processes.start({ maxJobs: 500 });
   const ages = await inheritInParts(inbox, clock);
   expect(ages).toEqual(Array.from({ length: INHERITING }, () => HOUR));
+});
+
+test("jobs of an account that is delayed, or has no free call, keep no other account from running, though they fill the memory", async () => {
+  const { inbox } = await (await openProcesses()).start({ maxJobs: MAX });
+  await checkHeldAccount(inbox, MAX);
 });
 
 test("dropped ones free the memory at once", async () => {

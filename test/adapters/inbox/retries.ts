@@ -1,4 +1,5 @@
-import type { JobOutcome, WorkingInbox } from "hookline/adapter";
+import type { Claim, ClaimRules, JobOutcome, WorkingInbox } from "hookline/adapter";
+import { expect } from "vitest";
 import { mail, type MailEntry } from "../../suites/inbox/deliveries.ts";
 
 export const HOUR = 3_600_000;
@@ -53,4 +54,45 @@ export async function inheritInParts(inbox: WorkingInbox, clock: { now(): number
     const dead: JobOutcome = { to: "dead", error: { at: clock.now(), name: "Error", message: "no" }, ofWindow: true };
     await inbox.settle(claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => dead) })));
   }
+}
+
+/**
+ * The memory, of room for `maxJobs` jobs, is full of those of account 1, which is delayed, and may then have one call at a time: account 2 runs
+ * all the same, and so does in the end what left the memory.
+ */
+export async function checkHeldAccount(inbox: WorkingInbox, maxJobs: number): Promise<void> {
+  let isDelayed = true;
+  let version = 0;
+  const rules = (): ClaimRules => ({
+    fairness: "account",
+    perAccount: () => 1,
+    isHeld: (_, account) => isDelayed && account === 1,
+    version: (version += 1),
+    isPaused: () => false,
+    isPausing: false,
+    resumed: 0,
+  });
+  const claim = async () => (await inbox.claim({ ...ALL, ahead: () => 0, rules: rules() })).claims;
+  const end = (claims: readonly Claim[]) =>
+    inbox.settle(claims.map((one) => ({ claim: one, outcomes: [{ to: "done" }] })));
+  const runOther = async (id: string): Promise<void> => {
+    const stored = await inbox.store([mail([id], { accountId: 2 })]);
+    expect(stored).toMatchObject([{ expanded: true }]);
+    const claims = await claim();
+    expect(claims).toMatchObject([{ jobs: [{ accountId: 2 }] }]);
+    await end(claims);
+  };
+  await inbox.store([mail(named("of one", maxJobs), { accountId: 1 })]);
+  expect(await claim()).toEqual([]);
+  await runOther("beside a delay");
+  expect(inbox.stats()).toMatchObject({ blockedLanes: 0 });
+  isDelayed = false;
+  const seen: string[] = [];
+  for (let claims = await claim(); claims.length > 0; claims = await claim()) {
+    expect(claims).toHaveLength(1);
+    if (seen.length === 0) await runOther("beside a call");
+    seen.push(...claims.flatMap(({ jobs: [{ delivery, entry }] }) => recordIn(delivery.body, entry)));
+    await end(claims);
+  }
+  expect(new Set(seen).size).toBe(maxJobs);
 }

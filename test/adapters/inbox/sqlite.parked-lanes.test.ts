@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { mail, raw, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { onDisk } from "./on-disk.ts";
-import { ALL, HOUR, INHERITING, inheritInParts, later, named, recordIn, run } from "./retries.ts";
+import { ALL, checkHeldAccount, HOUR, INHERITING, inheritInParts, later, named, recordIn, run } from "./retries.ts";
 
 const MAX = 20;
 
@@ -130,6 +130,11 @@ test("after a clock that goes back they are due, as all that waits is", async ()
   await run(inbox);
   clock.jump(-2 * HOUR);
   expect(await run(inbox)).toHaveLength(MAX);
+});
+
+test("jobs of an account that is delayed, or has no free call, keep no other account from running, though they fill the memory", async () => {
+  const { inbox } = await onDisk({ maxJobs: MAX });
+  await checkHeldAccount(inbox, MAX);
 });
 
 test("dropped and erased ones free the memory at once", async () => {

@@ -76,7 +76,6 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
   const book = begin((row) => {
     if (row.progress.state !== "waiting") rows.delete(row.id);
   });
-  let resumed: number | undefined;
   let beingRead: ReadonlySet<number> = new Set();
   const parking = createParking<Row>({
     maxJobs,
@@ -99,8 +98,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     nextDueAt: parking.nextDueAt,
     fill: parking.fill,
     take(limits, now) {
-      if (resumed !== limits.rules?.resumed) parking.resume();
-      resumed = limits.rules?.resumed;
+      parking.follow(limits.rules);
       return book.take(limits, now);
     },
     append(row, now) {

@@ -54,7 +54,6 @@ export interface Lanes
 export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["nextTenure"] = createClaimBook): Lanes {
   const rows = createJobCache();
   const speculative = createSpeculativeClaims();
-  let resumed: number | undefined;
   const book = begin((row) => {
     if (row.progress.state !== "waiting") rows.delete(row);
     else if (row.isMarked) speculative.add(row);
@@ -100,8 +99,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       speculative.speculate(job),
     hold: rows.hold,
     take(limits, now) {
-      if (resumed !== limits.rules?.resumed) parking.resume();
-      resumed = limits.rules?.resumed;
+      parking.follow(limits.rules);
       const runs = book.take(limits, now);
       speculative.follow(limits.ahead);
       return runs;
