@@ -5,6 +5,7 @@ import { createFileJobs } from "./jobs/admin.ts";
 import { createAdminRequestRunner } from "./jobs/run-requests.ts";
 import { createCommitQueue } from "./store/commit-queue.ts";
 import { createFileGaps } from "./upkeep/gaps.ts";
+import { createOldestUnpaused } from "./upkeep/oldest-unpaused.ts";
 import { createFileSubscriptions } from "./upkeep/subscriptions.ts";
 import { openThread } from "./thread/thread-client.ts";
 import { createThreadSupervisor, type ThreadSupervisorOptions } from "./thread/thread-supervisor.ts";
@@ -104,6 +105,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     },
     now,
   );
+  const oldestUnpaused = createOldestUnpaused(commits, now);
   const disk = createFreeDisk({ file: thread.file, leastBytes: minFreeDiskBytes, now, freeBytesIn });
   const requests = createAdminRequestRunner({
     file: thread.file,
@@ -201,10 +203,11 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     pauses,
     stats() {
       const { oldestUnexpandedAt, oldestOpenAt, tombstones: _, ...counts } = thread.counts();
+      const paused = pauses.current();
+      const isPausing = oldestOpenAt !== undefined && paused.length > 0;
       const here = workerState.isLoaded
         ? workerState.lanes.stats()
-        : // The oldest may be paused, which only who works knows.
-          { blockedLanes: 0, oldestWaitingAt: pauses.current().length > 0 ? undefined : oldestOpenAt, isFull: false };
+        : { blockedLanes: 0, oldestWaitingAt: isPausing ? oldestUnpaused(paused) : oldestOpenAt, isFull: false };
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
       const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
       const { worker, takenOver } = takeOver;

@@ -58,6 +58,24 @@ test("not while another one works, however long a job takes; but from its end on
   await eventually(async () => expect(await codesOf(web.receiver)).toEqual(["no-worker"]));
 });
 
+test("a pause of another account does not hide it, and what is paused needs no worker", async () => {
+  const file = fileOfTest();
+  const worker = receiverOn(file);
+  worker.receiver.on("email", () => {});
+  for (const accountId of [1, 2]) await worker.receiver.flow.pause({ accountId }, { reason: "an import" });
+  await worker.receiver.start();
+  for (const accountId of [1, 2]) await worker.send({ accountId });
+  await eventually(async () => expect((await worker.receiver.health()).pausedWaiting).toBe(2));
+  await worker.receiver.close();
+  const web = receiverOn(file);
+  await clock.advance(60_000);
+  await eventually(async () => expect(await codesOf(web.receiver)).toEqual(["paused", "paused"]));
+  await web.receiver.flow.resume({ accountId: 2 });
+  await eventually(async () => expect(await codesOf(web.receiver)).toEqual(["paused", "no-worker"]));
+  await web.receiver.flow.pause({ accountId: 2 }, { reason: "once more" });
+  await eventually(async () => expect(await codesOf(web.receiver)).toEqual(["paused", "paused"]));
+});
+
 test("a lock that cannot be looked at says nothing", () => {
   expect(isLocked(folderFor())).toBeUndefined();
   expect(isLocked(join(folderFor(), "inbox.db-lock"))).toBe(false);
@@ -74,8 +92,8 @@ function receiverOn(file: string) {
   return {
     receiver,
     commands,
-    async send(): Promise<void> {
-      const reply = await receiver.receive(signedRequest(bodyOf(), { secret: SECRET, at: clock.date() }));
+    async send(fields: Parameters<typeof bodyOf>[0] = {}): Promise<void> {
+      const reply = await receiver.receive(signedRequest(bodyOf(fields), { secret: SECRET, at: clock.date() }));
       expect(reply.status).toBe(200);
     },
   };

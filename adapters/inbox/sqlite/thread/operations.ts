@@ -10,6 +10,7 @@ import { isNumber } from "../schema/columns.ts";
 import { createEndedCounts, type EndedCounts } from "../schema/ended-counts.ts";
 import { createGapTable, type GapTable } from "../schema/gap-table.ts";
 import { createJobFinder, type JobFinder } from "../jobs/find-jobs.ts";
+import { createUnpausedFinder, type UnpausedFinder } from "../jobs/find-unpaused.ts";
 import { createJobLists } from "../jobs/job-lists.ts";
 import { createJobTable } from "../schema/job-table.ts";
 import { createKeyValueTable, type KeyValueTable } from "../schema/key-value-table.ts";
@@ -35,7 +36,9 @@ export interface Operations
     Omit<GapTable, "forgetAccount">,
     Pick<WindowTable, "windows">,
     Pick<UnusableRows, "removeUnusable">,
-    Omit<KeyValueTable, "forgetAccount"> {}
+    Omit<KeyValueTable, "forgetAccount"> {
+  readonly oldestUnpaused: UnpausedFinder;
+}
 
 /** They change nothing: together they take no lock. */
 export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
@@ -61,6 +64,7 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "keyValue",
   "pauses",
   "countWaiting",
+  "oldestUnpaused",
 ]);
 
 /** Operations, and what stands beside their transactions. */
@@ -134,6 +138,7 @@ export function createOperations(
     windows: windows.windows,
     removeUnusable: unusable.removeUnusable,
     ...keyValues,
+    oldestUnpaused: createUnpausedFinder(db, { state, lists }),
     counts(works) {
       const counts = state.counts();
       const at = counts.unexpanded > 0 ? oldest.unexpanded.get()?.["at"] : undefined;
