@@ -1,10 +1,43 @@
 import { postgresInbox } from "hookline/postgres";
-import { onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { wallClock } from "../../suites/inbox/wall-clock.ts";
+import { eventually } from "../../support/eventually.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
 import { checkPauseOfOther } from "../../support/pauses-of-processes.ts";
 import { newDatabase } from "../../support/postgres.ts";
+import { openDatabase } from "./in-database.ts";
+import { openProcesses } from "./postgres-processes.ts";
 
 test("a pause of another process holds here, also after it was killed, and after a restart", async () => {
   const database = await newDatabase();
   onTestFinished(() => database.drop());
   await checkPauseOfOther(database.connectionString, () => postgresInbox(database.connectionString));
+});
+
+test("the oldest job that waits is known also behind many that are paused", async () => {
+  const database = await newDatabase();
+  onTestFinished(() => database.drop());
+  const { rows } = await openProcesses(database.connectionString);
+  const clock = wallClock();
+  const inbox = openDatabase(database.connectionString);
+  await inbox.open({ name: "default", clock, log: logRecorder().logger, dedupeWindowMs: 86_400_000 });
+  onTestFinished(() => inbox.close());
+  await inbox.pauses?.put({ accountId: 1, reason: "an import", since: 1 });
+  const add = (account: number, first: number, last: number) =>
+    rows(
+      `insert into hookline.job (shard, id, writer, day, delivery, entry, type, consumer, account, received_at)
+       select g % 64, g, 1, 1, 1, 0, 'email.message.updated', 'crm', $1, 5000 + g from generate_series($2::bigint, $3) as g`,
+      [account, first, last],
+    );
+  const passing = (oldestWaitingAt: number | undefined, waiting: number) =>
+    eventually(async () => {
+      await clock.advance(1_000);
+      expect(inbox.stats()).toMatchObject({ oldestWaitingAt, waiting: expect.closeTo(waiting, -4) });
+    });
+  await add(1, 1, 25_000);
+  await passing(undefined, 25_000);
+  await add(2, 25_001, 25_001);
+  await passing(30_001, 25_000);
+  await inbox.pauses?.put({ accountId: 2, reason: "a moment", since: 1 });
+  await passing(undefined, 25_000);
 });

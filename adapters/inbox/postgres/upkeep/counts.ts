@@ -1,5 +1,6 @@
 import type { Queries } from "../connection/pool.ts";
-import { readStats } from "./read-stats.ts";
+import { EXACT, readStats } from "./read-stats.ts";
+import { createUnpausedSearch } from "./unpaused-search.ts";
 
 /** What this process knows of the whole, until it looks again. */
 export interface KnownCounts {
@@ -46,6 +47,8 @@ export function createCounts({ pool, ident, leaseMs }: CountsDeps): KnownCounts 
   /** Of the workers that are there by the tables: the row of one that was killed stays, until another one takes over from it. */
   let hearts: ReadonlyMap<number, Heart> = new Map();
 
+  const findUnpaused = createUnpausedSearch(pool, ident);
+
   function heartOf(id: number, beat: number): Heart {
     const before = hearts.get(id);
     return before?.beat === beat ? before : { beat, since: performance.now() };
@@ -61,9 +64,20 @@ export function createCounts({ pool, ident, leaseMs }: CountsDeps): KnownCounts 
         pool.query<{ at: number }>(`select received_at as at from ${ident()}.unexpanded order by delivery limit 1`),
       ]);
       const { waiting, running, beats, ...rest } = stats;
+      const isPart = waiting > EXACT && stats.oldestWaitingAt === row?.at; // all jobs that were looked at are paused
+      const oldest = Math.min(
+        stats.oldestWaitingAt ?? Infinity,
+        (isPart ? await findUnpaused() : undefined) ?? Infinity,
+      );
       hearts = new Map(beats.map(([id, beat]) => [id, heartOf(id, beat)]));
       const workersAlive = [...hearts.values()].filter(({ since }) => performance.now() - since < leaseMs).length;
-      counts = { ...rest, workersAlive, open: waiting + running, oldestUnexpandedAt: row?.at };
+      counts = {
+        ...rest,
+        workersAlive,
+        open: waiting + running,
+        oldestUnexpandedAt: row?.at,
+        oldestWaitingAt: oldest === Infinity ? undefined : oldest,
+      };
     },
   };
 }

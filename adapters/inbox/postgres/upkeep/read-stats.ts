@@ -25,7 +25,7 @@ interface Row extends Omit<SharedStats, "waiting" | "oldestWaitingAt"> {
 }
 
 /** Up to here a count is exact. Beyond it is an estimate: the rows on an average page, of the last vacuum, times the pages there are now. */
-const EXACT = 10_000;
+export const EXACT = 10_000;
 
 /** Of each shard so many are looked at for one that is not paused. */
 const FIRST = 100;
