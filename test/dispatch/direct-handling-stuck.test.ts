@@ -97,7 +97,10 @@ describe("a directly called handler that ignores its signal for all of its grace
 
   test("is one of `maxStuck`: beyond it no slot is given up, and a restart is asked for", async () => {
     const { receiver, handle, pass, ids, calls } = ignoring({ maxStuck: 1 });
-    for (const id of ["a", "b", "c", "d"]) handle(id);
+    for (const id of ["a", "b", "c", "d"]) {
+      handle(id);
+      await turns();
+    }
     await pass(10_000);
     expect(ids()).toEqual(["a", "b", "c"]);
     expect(await receiver.health()).toMatchObject({

@@ -1,7 +1,7 @@
 import { GiveUp, RetryLater, type AfterHandlers, type Reply } from "hookline";
 import { toAfterHandlers } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
-import { turns, watch } from "../support/event-loop.ts";
+import { turns, until, watch } from "../support/event-loop.ts";
 import { bodyOf, bookingBody, lifecycleBody, signedRequest, tracked, trackingBody } from "../support/make-delivery.ts";
 import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig, type RigOptions } from "../support/rig.ts";
 import { unopenableInbox } from "../support/stub-inboxes.ts";
@@ -121,7 +121,9 @@ describe("an answer after the handlers", () => {
     const { receiver, ask } = answering();
     const { calls, handler } = heldHandler();
     receiver.on("email", handler);
-    const [first, second] = [watch(ask(emails("a"))), watch(ask(emails("a")))];
+    const first = watch(ask(emails("a")));
+    await until(() => calls.length === 1);
+    const second = watch(ask(emails("a")));
     await turns();
     expect(calls).toHaveLength(1);
     calls[0]?.end();

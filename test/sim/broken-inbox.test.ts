@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { WAYS } from "./broken-inbox/broken-inbox.ts";
 import { runBroken } from "./broken-inbox/run-broken.ts";
 
-const SEEDS = 5;
+const SEEDS = 2;
 
 /** `npm run test:sim -- --broken` has more seeds. */
 describe("beside a receiver whose inbox breaks", () => {
