@@ -37,6 +37,8 @@ export interface FlowRulesOptions
 
 /** A service that asks for more is asked again after this, milliseconds. */
 const MOST_DELAY_MS = 24 * 60 * 60 * 1_000;
+/** Delays end together at multiples of this: each end looks at all of them, and there may be one for each of many accounts, milliseconds. */
+const TOGETHER_MS = 50;
 
 /** @param wake something may be held no more */
 export function createFlowRules(
@@ -143,7 +145,8 @@ export function createFlowRules(
       if (pauses === undefined) return;
       look(); // what ends with a clock that went back is not to be prolonged
       const [key, now] = [keyOf(consumer, accountId), clock.now()];
-      const latest = Math.max(Math.min(until, now + MOST_DELAY_MS), delays.get(key)?.until ?? 0);
+      const end = Math.ceil(Math.min(until, now + MOST_DELAY_MS) / TOGETHER_MS) * TOGETHER_MS;
+      const latest = Math.max(end, delays.get(key)?.until ?? 0);
       delays.set(key, { consumer, accountId, until: latest, ms: latest - now });
       delayEnd = Math.min(delayEnd, latest);
       isNewlyHeld = true;
