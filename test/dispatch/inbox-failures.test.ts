@@ -169,7 +169,7 @@ const how: Record<string, () => Promise<never>> = {
   throws() {
     throw thrown();
   },
-  "rejects with": () => Promise.reject(thrown() as Error),
+  "rejects with": () => Promise.reject(thrown()),
 };
 
 test.each(

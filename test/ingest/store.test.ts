@@ -31,7 +31,7 @@ test.each([undefined, null, 7])(
   async (list) => {
     const inbox = stubInbox((own) => ({
       store: async (given) =>
-        (await own.store(given)).map((one) => ({ ...one, duplicates: list as never, conflicts: list as never })),
+        (await own.store(given)).map((one) => Object.assign(one, { duplicates: list, conflicts: list }) as never),
     }));
     const { receiver, send, pass } = rig({ inbox });
     const { seen, handler } = recordingHandler();

@@ -31,7 +31,6 @@ test.each<[string, (own: unknown) => unknown]>([
   [
     "a thrown promise",
     () => {
-      // oxlint-disable-next-line typescript/only-throw-error
       throw Promise.reject(new Error("away"));
     },
   ],
