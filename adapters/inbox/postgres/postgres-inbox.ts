@@ -3,6 +3,7 @@ import { UsageError } from "../../../src/index.ts";
 import { createPool, type Pool, type Route } from "./connection/pool.ts";
 import { assertServer, assertWritable } from "./connection/server-checks.ts";
 import { createPresence } from "./connection/presence.ts";
+import { isLockTimeout } from "./connection/to-storage-error.ts";
 import { createLossLog } from "./loss-log.ts";
 import { createPostgresJobs } from "./jobs/admin.ts";
 import { prepareSchema } from "./schema/migrate.ts";
@@ -139,7 +140,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     const mine = pools;
     watching = openHost().clock.setTimer(() => {
       assertWritable(other)
-        .then(() => Promise.all([tombstones.refresh(), known.look(), refreshPauses()]))
+        .then(() => Promise.all([tombstones.refresh(), known.look(), refreshPauses()].map(unlessLocked)))
         .then(
           () => answered(),
           (error: unknown) => answered(error),
@@ -220,7 +221,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       // What fails here upkeep does.
       fold: () => void other.query(foldEndedCounts(ident(), MOST_UNFOLDED)).catch(() => {}),
       async changed() {
-        await Promise.all([worker.changed(), known.look(), subscriptions.refresh()]);
+        await Promise.all([worker.changed(), unlessLocked(known.look()), subscriptions.refresh()]);
       },
     }),
     keyValues: createPostgresKeyValues({ ident, pool: other }),
@@ -254,6 +255,13 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     capabilities: { durability: "fsync", order: "valid-claims", shared: true, workers: "many" },
   };
   return inbox;
+}
+
+/** What is known holds on while somebody locks a table. */
+async function unlessLocked(read: Promise<void>): Promise<void> {
+  await read.catch((error: unknown) => {
+    if (!isLockTimeout(error)) throw error;
+  });
 }
 
 function openPools(

@@ -41,3 +41,25 @@ test("the oldest job that waits is known also behind many that are paused", asyn
   await inbox.pauses?.put({ accountId: 2, reason: "a moment", since: 1 });
   await passing(undefined, 25_000);
 });
+
+test.each(["pause", "tombstone"])(
+  "who locks the table %s for long does not keep others from their connections",
+  async (table) => {
+    const processes = await openProcesses();
+    const { inbox } = await processes.start();
+    const other = await processes.sql.connect();
+    try {
+      await other.query("begin");
+      await other.query(`lock table hookline.${table} in access exclusive mode`);
+      const waiting = async () =>
+        Number((await other.query("select count(*) from pg_locks where not granted")).rows[0].count);
+      await processes.passing(async () => expect(await waiting()).toBeGreaterThan(0));
+      await eventually(async () => expect(await waiting()).toBe(0));
+      expect(inbox.ready()).toEqual({ ready: true });
+      await inbox.claim({ max: 1, mergeMax: 1 });
+    } finally {
+      await other.query("rollback");
+      other.release();
+    }
+  },
+);

@@ -80,8 +80,11 @@ export function createPool({ connectMs = 10_000, answerMs = 30_000, ...rest }: P
   }
 
   const queriesOn = (client: PoolClient): Queries => ({
-    query: async <R>(text: string, values: readonly unknown[] = []) =>
-      (await run(client, { text, values, answerMs })).rows as readonly R[],
+    async query<R>(text: string, values: readonly unknown[] = []) {
+      const results = await run(client, { text, values, answerMs });
+      // The driver gives a result for each of several statements.
+      return ([results].flat().at(-1)?.rows ?? []) as readonly R[];
+    },
   });
 
   return {
@@ -91,7 +94,6 @@ export function createPool({ connectMs = 10_000, answerMs = 30_000, ...rest }: P
         await run(client, { text: BEGIN, answerMs });
         try {
           const result = await steps(queriesOn(client));
-          // The driver gives a result for each of several statements.
           const results = await run(client, { text: COMMIT, answerMs, step: "commit" });
           const command = [results].flat().at(-1)?.command;
           if (command !== "COMMIT") throw notCommitted(String(command));

@@ -1,3 +1,4 @@
+import { impatient } from "../connection/impatient.ts";
 import type { Queries } from "../connection/pool.ts";
 import { EXACT, readStats } from "./read-stats.ts";
 import { createUnpausedSearch } from "./unpaused-search.ts";
@@ -47,6 +48,7 @@ export function createCounts({ pool, ident, leaseMs }: CountsDeps): KnownCounts 
   /** Of the workers that are there by the tables: the row of one that was killed stays, until another one takes over from it. */
   let hearts: ReadonlyMap<number, Heart> = new Map();
 
+  const hasty = impatient(pool);
   const findUnpaused = createUnpausedSearch(pool, ident);
 
   function heartOf(id: number, beat: number): Heart {
@@ -60,8 +62,8 @@ export function createCounts({ pool, ident, leaseMs }: CountsDeps): KnownCounts 
     },
     async look() {
       const [stats, [row]] = await Promise.all([
-        readStats(pool, ident()),
-        pool.query<{ at: number }>(`select received_at as at from ${ident()}.unexpanded order by delivery limit 1`),
+        readStats(hasty, ident()),
+        hasty.query<{ at: number }>(`select received_at as at from ${ident()}.unexpanded order by delivery limit 1`),
       ]);
       const { waiting, running, beats, ...rest } = stats;
       const isPart = waiting > EXACT && stats.oldestWaitingAt === row?.at; // all jobs that were looked at are paused

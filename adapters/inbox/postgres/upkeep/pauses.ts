@@ -1,5 +1,6 @@
 import type { Pause } from "../../../../src/adapter.ts";
 import { createPauses, type KnownPauses } from "../../../../src/inbox/pauses.ts";
+import { impatient } from "../connection/impatient.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
 import { toText } from "../store/encode-batch.ts";
@@ -15,7 +16,7 @@ export function createPostgresPauses({ ident, pool, now }: PausesDeps): KnownPau
   return createPauses(
     {
       async read() {
-        const rows = await pool.query<{ value: string }>(`select value from ${ident()}.pause`);
+        const rows = await impatient(pool).query<{ value: string }>(`select value from ${ident()}.pause`);
         return rows.map(({ value }) => value);
       },
       async write(key, value) {

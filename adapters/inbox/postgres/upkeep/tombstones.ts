@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../../../../src/adapter.ts";
+import { impatient } from "../connection/impatient.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
+import { inLiteral } from "../schema/tables.ts";
 import { toText } from "../store/encode-batch.ts";
 import { forgetSubscription } from "./subscriptions.ts";
 
@@ -46,12 +48,11 @@ export function createPostgresTombstones({
     const of = ident();
     const known = seen?.of === of ? seen.version : null;
     const row = await oneRow<Read>(
-      pool,
-      `select v.version, case when v.version is distinct from $1 then (
+      impatient(pool),
+      `select v.version, case when v.version is distinct from ${known === null ? "null" : `'${inLiteral(known)}'`} then (
          select coalesce(jsonb_agg(jsonb_build_object('subscription', subscription, 'source', case when any_source then null else source end,
            'reason', reason, 'since', since, 'lastHit', last_hit)), '[]') from ${of}.tombstone) end as all
        from (select coalesce((select value from ${of}.meta where key = 'tombstones'), '0') as version) as v`,
-      [known],
     );
     // A later look, or a change by this process, may have come before.
     if (mine < read) return;

@@ -1,0 +1,9 @@
+import type { Queries } from "./pool.ts";
+
+/**
+ * For reads without values that are done again soon: who holds a lock for long must not keep connections from what handlers wait for.
+ * In one message, so that the limit ends with it.
+ */
+export function impatient(queries: Queries): Queries {
+  return { query: (text) => queries.query(`set local lock_timeout = '1s'; ${text}`) };
+}
