@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { postgresInbox } from "hookline/postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { wallClock } from "../../suites/inbox/wall-clock.ts";
@@ -36,6 +37,7 @@ test("the oldest job that waits is known also behind many that are paused", asyn
     });
   await add(1, 1, 25_000);
   await passing(undefined, 25_000);
+  await rows("insert into hookline.pause values ('of nothing', '{}', null, null, null)");
   await add(2, 25_001, 25_001);
   await passing(30_001, 25_000);
   await inbox.pauses?.put({ accountId: 2, reason: "a moment", since: 1 });
@@ -63,3 +65,12 @@ test.each(["pause", "tombstone"])(
     }
   },
 );
+
+test("a consumer of any name can be paused, and resumed", async () => {
+  const { inbox } = await (await openProcesses()).start();
+  const consumer = randomBytes(4_000).toString("hex");
+  await inbox.pauses?.put({ consumer, reason: "its service is down", since: 1 });
+  await inbox.pauses?.put({ consumer, reason: "still", since: 2 });
+  expect(inbox.pauses?.current()).toEqual([{ consumer, reason: "still", since: 2 }]);
+  expect(await inbox.pauses?.remove({ consumer })).toBe(true);
+});

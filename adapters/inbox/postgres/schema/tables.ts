@@ -32,7 +32,7 @@ export function hashLaneWindows(ident: string): string {
   ${endedCountsOf(ident)}`;
 }
 
-/** value: JSON of the pause. The other columns are for who counts jobs. */
+/** key: a hash, since an index takes no text of more than 2.7 kB. value: JSON of the pause. The other columns are for who counts jobs. */
 const pauseOf = (ident: string): string =>
   `create table if not exists ${ident}.pause (key text primary key, value text not null, account bigint, consumer text, until_at bigint);`;
 

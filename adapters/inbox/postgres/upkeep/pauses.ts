@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Pause } from "../../../../src/adapter.ts";
 import { createPauses, type KnownPauses } from "../../../../src/inbox/pauses.ts";
 import { impatient } from "../connection/impatient.ts";
@@ -21,7 +22,7 @@ export function createPostgresPauses({ ident, pool, now }: PausesDeps): KnownPau
       },
       async write(key, value) {
         const table = `${ident()}.pause`;
-        const id = toText(key);
+        const id = createHash("sha256").update(key).digest("base64url");
         if (value === undefined)
           return (await pool.query(`delete from ${table} where key = $1 returning 1`, [id])).length > 0;
         const { accountId, consumer, until } = JSON.parse(value) as Pause;
@@ -45,8 +46,8 @@ export function createPostgresPauses({ ident, pool, now }: PausesDeps): KnownPau
   );
 }
 
-/** Of the table `job`, as `j`: no pause holds it. */
+/** Of the table `job`, as `j`: no pause holds it. One of nothing, which a hand may have made, holds nothing. */
 export function isUnpaused(ident: string): string {
-  return `not exists (select from ${ident}.pause as p where (p.account is null or p.account = j.account)
+  return `not exists (select from ${ident}.pause as p where coalesce(p.account::text, p.consumer) is not null and (p.account is null or p.account = j.account)
     and (p.consumer is null or p.consumer = j.consumer) and (p.until_at is null or p.until_at > extract(epoch from clock_timestamp()) * 1000))`;
 }
