@@ -6,8 +6,8 @@ import type { Owner } from "./turns.ts";
 /** Pauses as they are stored: JSON by key. */
 export interface StoredPauses {
   read(): Promise<readonly string[]>;
-  /** Undefined removes it. @returns whether there was one */
-  write(key: string, pause: string | undefined): Promise<boolean>;
+  /** Undefined removes it. Others that ended before a time are removed as well. @returns whether there was one */
+  write(key: string, pause: string | undefined, endedBefore: number): Promise<boolean>;
   waiting(what: Paused): Promise<number>;
 }
 
@@ -19,6 +19,9 @@ export interface KnownPauses extends Pauses {
   isPaused(owner: Owner): boolean;
 }
 
+/** A clock that leaps for a moment is to lose no pause, milliseconds. */
+const KEEP_ENDED_MS = 60 * 60 * 1_000;
+
 export function createPauses(stored: StoredPauses, now: () => number): KnownPauses {
   /** As it was read: what has ended holds again where the clock goes back. */
   let all: readonly Pause[] = [];
@@ -26,8 +29,14 @@ export function createPauses(stored: StoredPauses, now: () => number): KnownPaus
   let text = "";
   let known: { readonly of: readonly Pause[]; readonly isPaused: (owner: Owner) => boolean } | undefined;
 
+  /** Looks may overtake each other: the one that began last is the newest. */
+  let [begun, seen] = [0, 0];
+
   async function refresh(): Promise<boolean> {
+    const mine = (begun += 1);
     const read = (await stored.read()).toSorted();
+    if (mine < seen) return false;
+    seen = mine;
     if (read.join() === text) return false;
     text = read.join();
     all = read.flatMap(parsePause);
@@ -51,12 +60,12 @@ export function createPauses(stored: StoredPauses, now: () => number): KnownPaus
       return known.isPaused(owner);
     },
     async put(pause) {
-      await stored.write(keyOf(pause), JSON.stringify(pause));
+      await stored.write(keyOf(pause), JSON.stringify(pause), now() - KEEP_ENDED_MS);
       await refresh();
     },
     async remove(what) {
       const isRunning = current().some((one) => keyOf(one) === keyOf(what));
-      const wasThere = await stored.write(keyOf(what), undefined);
+      const wasThere = await stored.write(keyOf(what), undefined, now() - KEEP_ENDED_MS);
       await refresh();
       return wasThere && isRunning;
     },

@@ -64,3 +64,15 @@ test("a pause that ended while the clock was ahead for a moment holds again, and
     ),
   );
 });
+
+test("of two looks that overlap the answer of the one that began last holds", async () => {
+  const answers: ((texts: readonly string[]) => void)[] = [];
+  const read = () => new Promise<readonly string[]>((answer) => answers.push(answer));
+  const pauses = createPauses({ read, write: async () => true, waiting: async () => 0 }, () => NOW);
+  const looks = [pauses.refresh(), pauses.refresh()];
+  answers[1]?.([JSON.stringify({ accountId: 1, reason: "r", since: 1 })]);
+  expect(await looks[1]).toBe(true);
+  answers[0]?.([]);
+  expect(await looks[0]).toBe(false);
+  expect(pauses.isPaused({ consumer: "a", account: 1 })).toBe(true);
+});

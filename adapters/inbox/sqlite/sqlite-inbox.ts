@@ -100,7 +100,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   const pauses = createPauses(
     {
       read: () => commits.add("pauses", undefined),
-      write: (key, value) => commits.add("putPause", { key, value }),
+      write: (key, value, endedBefore) => commits.add("putPause", { key, value, endedBefore }),
       waiting: (what) => commits.add("countWaiting", what),
     },
     now,

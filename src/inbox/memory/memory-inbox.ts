@@ -6,6 +6,7 @@ import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.t
 import { STORED_BEFORE, type Expanded, type NewDelivery, type NewEvent, type StoreResult } from "../port/delivery.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
 import { countPaused, createPauses, pausedBy } from "../pauses.ts";
+import type { Pause } from "../port/pauses.ts";
 import { createMemoryGaps } from "./memory-gaps.ts";
 import { memoryJobs } from "./memory-jobs.ts";
 import { createMemoryStore, type DeliveryRow, type JobRow } from "./memory-store.ts";
@@ -46,8 +47,10 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   const pauses = createPauses(
     {
       read: async () => [...storedPauses.values()],
-      async write(key, pause) {
+      async write(key, pause, endedBefore) {
         const wasThere = storedPauses.delete(key);
+        for (const [other, text] of storedPauses)
+          if (((JSON.parse(text) as Pause).until ?? Infinity) < endedBefore) storedPauses.delete(other);
         if (pause !== undefined) storedPauses.set(key, pause);
         return wasThere;
       },

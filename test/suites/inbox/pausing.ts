@@ -75,6 +75,26 @@ export const pausing: InboxPromises = {
       assert.equal(await pauses.remove({ accountId: 7 }), false);
     }),
 
+    "those that ended an hour ago and more are deleted when another one is put; one that ended lately is not": ofPauses(
+      async ({ pauses, clock }) => {
+        const until = clock.now() + 1_000;
+        for (const accountId of [1, 2]) await pauses.put({ accountId, reason: "import", since: 1, until });
+        await pauses.put({ accountId: 3, reason: "import", since: 1, until: until + 60_000 });
+        clock.jump(1_000 + 60 * 60 * 1_000 + 1);
+        await pauses.put({ accountId: 1, reason: "again", since: 2 });
+        assert.equal(pauses.current().length, 1);
+        clock.jump(-60 * 60 * 1_000);
+        await pauses.put({ accountId: 4, reason: "other", since: 3 });
+        assert.deepEqual(
+          pauses
+            .current()
+            .map(({ accountId }) => accountId)
+            .toSorted(),
+          [1, 3, 4],
+        );
+      },
+    ),
+
     "it stays over a restart": ofPauses(async ({ pauses, restart }) => {
       await pauses.put({ accountId: 7, reason: "import", since: 1 });
       await restart();

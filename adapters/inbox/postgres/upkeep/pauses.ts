@@ -20,18 +20,21 @@ export function createPostgresPauses({ ident, pool, now }: PausesDeps): KnownPau
         const rows = await impatient(pool).query<{ value: string }>(`select value from ${ident()}.pause`);
         return rows.map(({ value }) => value);
       },
-      async write(key, value) {
-        const table = `${ident()}.pause`;
-        const id = createHash("sha256").update(key).digest("base64url");
-        if (value === undefined)
-          return (await pool.query(`delete from ${table} where key = $1 returning 1`, [id])).length > 0;
-        const { accountId, consumer, until } = JSON.parse(value) as Pause;
-        await pool.query(
-          `insert into ${table} values ($1, $2, $3, $4, $5) on conflict (key) do update set value = excluded.value, until_at = excluded.until_at`,
-          [id, toText(value), accountId ?? null, consumer === undefined ? null : toText(consumer), until ?? null],
-        );
-        return true;
-      },
+      // A transaction: only its commit is flushed whatever the role's settings are.
+      write: (key, value, endedBefore) =>
+        pool.transaction(async (queries) => {
+          const table = `${ident()}.pause`;
+          const id = createHash("sha256").update(key).digest("base64url");
+          await queries.query(`delete from ${table} where until_at < $1 and key <> $2`, [endedBefore, id]);
+          if (value === undefined)
+            return (await queries.query(`delete from ${table} where key = $1 returning 1`, [id])).length > 0;
+          const { accountId, consumer, until } = JSON.parse(value) as Pause;
+          await queries.query(
+            `insert into ${table} values ($1, $2, $3, $4, $5) on conflict (key) do update set value = excluded.value, until_at = excluded.until_at`,
+            [id, toText(value), accountId ?? null, consumer === undefined ? null : toText(consumer), until ?? null],
+          );
+          return true;
+        }),
       async waiting({ consumer, accountId }) {
         const { count } = await oneRow<{ count: number }>(
           pool,

@@ -7,21 +7,25 @@ export interface KeyValueTable {
   putKeyValue(pair: { readonly key: string; readonly value: string | null; readonly account: number | null }): void;
   /** Pauses, which any process may change: see `src/inbox/pauses.ts`. */
   pauses(): readonly string[];
-  /** Undefined removes it. @returns whether there was one */
-  putPause(pause: { readonly key: string; readonly value: string | undefined }): boolean;
+  /** Undefined removes it. Others that ended before a time are removed as well. @returns whether there was one */
+  putPause(pause: { readonly key: string; readonly value: string | undefined; readonly endedBefore: number }): boolean;
   /** @returns how many texts there were */
   forgetAccount(accountId: number): number;
 }
 
 /** Before the keys of pauses. */
 const PAUSE = "flow/pause/";
+const IS_PAUSE = `key >= '${PAUSE}' AND key < '${PAUSE}~'`;
 
 export function createKeyValueTable(db: DatabaseSync): KeyValueTable {
   const sql = {
     get: db.prepare("SELECT value FROM key_value WHERE key = ?"),
     put: db.prepare("INSERT OR REPLACE INTO key_value VALUES (?, ?, ?)"),
     remove: db.prepare("DELETE FROM key_value WHERE key = ?"),
-    pauses: db.prepare(`SELECT value FROM key_value WHERE key >= '${PAUSE}' AND key < '${PAUSE}~'`),
+    pauses: db.prepare(`SELECT value FROM key_value WHERE ${IS_PAUSE}`),
+    removeEnded: db.prepare(
+      `DELETE FROM key_value WHERE ${IS_PAUSE} AND CASE WHEN json_valid(value) THEN json_extract(value, '$.until') END < ?`,
+    ),
     forgetAccount: db.prepare("DELETE FROM key_value WHERE account = ?"),
   };
   return {
@@ -34,8 +38,9 @@ export function createKeyValueTable(db: DatabaseSync): KeyValueTable {
       else sql.put.run(key, value, account);
     },
     pauses: () => sql.pauses.all().map(({ value }) => String(value)),
-    putPause({ key, value }) {
+    putPause({ key, value, endedBefore }) {
       const wasThere = sql.remove.run(PAUSE + key).changes > 0;
+      sql.removeEnded.run(endedBefore);
       if (value !== undefined) sql.put.run(PAUSE + key, value, null);
       return wasThere;
     },
