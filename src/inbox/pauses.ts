@@ -1,4 +1,5 @@
 import { kindOf } from "../assert.ts";
+import { ERASED_REASON } from "./port/jobs.ts";
 import { catchRejection } from "../thrown.ts";
 import type { Pause, Paused, Pauses } from "./port/pauses.ts";
 import type { Owner } from "./turns.ts";
@@ -116,6 +117,17 @@ export function toPause(given: unknown): readonly Pause[] {
     return [{ consumer, accountId, reason: String(reason), since, until }];
   } catch {
     return [];
+  }
+}
+
+/** The stored pause without what a person wrote; undefined where it is not of this account, or says nothing any more. */
+export function withoutReason(text: string, accountId: number): string | undefined {
+  try {
+    const pause = JSON.parse(text) as Pause;
+    if (pause.accountId !== accountId || pause.reason === ERASED_REASON) return undefined;
+    return JSON.stringify({ ...pause, reason: ERASED_REASON });
+  } catch {
+    return undefined; // it was damaged, and holds nothing
   }
 }
 

@@ -111,6 +111,7 @@ describe("hookline inbox", () => {
       tombstones: 0,
       notices: 0,
       resources: 1,
+      pauses: 0,
       tokens: 0,
       remaining: [{ where: "backups" }, { where: "queue" }, { where: "log" }],
     });

@@ -221,7 +221,12 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       // What fails here upkeep does.
       fold: () => void other.query(foldEndedCounts(ident(), MOST_UNFOLDED)).catch(() => {}),
       async changed() {
-        await Promise.all([worker.changed(), unlessLocked(known.look()), subscriptions.refresh()]);
+        await Promise.all([
+          worker.changed(),
+          unlessLocked(known.look()),
+          unlessLocked(refreshPauses()),
+          subscriptions.refresh(),
+        ]);
       },
     }),
     keyValues: createPostgresKeyValues({ ident, pool: other }),

@@ -194,7 +194,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       noted: () => void subscriptions.errored(), // refreshes the cache
     }),
     ...createClaims({ commits, workerState, host: openHost }),
-    jobs: createFileJobs({ commits, requests, log: () => openHost().log, isOpen }),
+    jobs: createFileJobs({ commits, requests, refreshPauses: pauses.refresh, log: () => openHost().log, isOpen }),
     keyValues: {
       get: (key) => commits.add("keyValue", key),
       set: (key, value, account) => commits.add("putKeyValue", { key, value: value ?? null, account: account ?? null }),

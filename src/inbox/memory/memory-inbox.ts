@@ -5,7 +5,7 @@ import { createFifo } from "../collections/fifo.ts";
 import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
 import { STORED_BEFORE, type Expanded, type NewDelivery, type NewEvent, type StoreResult } from "../port/delivery.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
-import { countPaused, createPauses, pausedBy } from "../pauses.ts";
+import { countPaused, createPauses, pausedBy, withoutReason } from "../pauses.ts";
 import type { Pause } from "../port/pauses.ts";
 import { createMemoryGaps } from "./memory-gaps.ts";
 import { memoryJobs } from "./memory-jobs.ts";
@@ -61,6 +61,18 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     },
     () => opened?.clock.now() ?? -Infinity,
   );
+  async function forgetPauseReasons(accountId: number): Promise<number> {
+    let count = 0;
+    for (const [key, text] of storedPauses) {
+      const erased = withoutReason(text, accountId);
+      if (erased === undefined) continue;
+      storedPauses.set(key, erased);
+      count += 1;
+    }
+    await pauses.refresh();
+    return count;
+  }
+
   const now = (): number => host().clock.now();
   const tombstones = memoryTombstones(now, subscriptions.forget);
   let opened: InboxHost | undefined;
@@ -207,8 +219,9 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
       now,
       lost: (ended) => worker?.lost(ended),
       wake: () => worker?.wake(),
-      erased: (accountId, theirs) => ({
+      erased: async (accountId, theirs) => ({
         tombstones: tombstones.forgetReasons(theirs),
+        pauses: await forgetPauseReasons(accountId),
         notices: subscriptions.forgetAccount(accountId),
         resources: gaps.forgetAccount(accountId),
       }),

@@ -17,7 +17,7 @@ export interface MemoryJobsDeps {
   readonly erased: (
     accountId: number,
     subscriptions: ReadonlySet<number>,
-  ) => Pick<ErasedRows, "tombstones" | "notices" | "resources">;
+  ) => Promise<Pick<ErasedRows, "tombstones" | "pauses" | "notices" | "resources">>;
 }
 
 /** Queries and admin commands of a memory inbox. */
@@ -75,7 +75,7 @@ export function memoryJobs({ store, book, backlog, now, lost, wake, erased }: Me
     erase: async (accountId) => {
       const rows = [...store.rows()].filter(({ event }) => event.accountId === accountId);
       const ended = remove(rows);
-      const others = erased(accountId, new Set(rows.flatMap(({ event }) => event.subscription ?? [])));
+      const others = await erased(accountId, new Set(rows.flatMap(({ event }) => event.subscription ?? [])));
       const unexpanded = new Set(
         [...backlog].filter((deliveryRow) => accountOf(deliveryRow.delivery.body) === accountId),
       );

@@ -48,7 +48,7 @@ export interface InboxJobs {
   /**
    * Deletes every job and delivery of the account in any state, unexpanded deliveries too; running claims are lost. The lane of a lost claim
    * stays closed until the claim is settled, because a handler may ignore its signal. Lifecycle notices and gaps of the account are deleted too.
-   * Tombstones of its subscriptions stay, with {@link ERASED_REASON} instead of their own.
+   * Tombstones of its subscriptions stay, and pauses of the account, with {@link ERASED_REASON} instead of their own.
    */
   erase(accountId: number): Promise<ErasedRows>;
   /**
@@ -82,6 +82,8 @@ export interface ErasedRows {
   readonly deliveries: number;
   /** Their reasons: they stay, because they refuse what the account's subscriptions still deliver. */
   readonly tombstones: number;
+  /** Their reasons: the account stays paused. */
+  readonly pauses: number;
   /** Of the service, about subscriptions. */
   readonly notices: number;
   /** That subscriptions delivered, with their gaps. */
@@ -95,6 +97,7 @@ export const NOTHING_ERASED: ErasedRows = {
   count: 0,
   deliveries: 0,
   tombstones: 0,
+  pauses: 0,
   notices: 0,
   resources: 0,
   tokens: 0,
@@ -107,13 +110,14 @@ export function addErased(one: ErasedRows, other: ErasedRows): ErasedRows {
     count: sum("count"),
     deliveries: sum("deliveries"),
     tombstones: sum("tombstones"),
+    pauses: sum("pauses"),
     notices: sum("notices"),
     resources: sum("resources"),
     tokens: sum("tokens"),
   };
 }
 
-/** The reason of a tombstone whose account was erased: the one that was given may say who that was. */
+/** The reason of a tombstone or a pause whose account was erased: the one that was given may say who that was. */
 export const ERASED_REASON = "its account was erased";
 
 /** Selects a page of heads of lanes. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { pausedBy } from "../../../src/inbox/pauses.ts";
 import type { Claim, ClaimRules } from "../../../src/inbox/port/claims.ts";
 import type { WorkingInbox } from "../../../src/inbox/port/inbox.ts";
+import { ERASED_REASON } from "../../../src/inbox/port/jobs.ts";
 import type { Pause, Pauses } from "../../../src/inbox/port/pauses.ts";
 import { eventually } from "../../support/eventually.ts";
 import { mail } from "./deliveries.ts";
@@ -94,6 +95,15 @@ export const pausing: InboxPromises = {
         );
       },
     ),
+
+    "an erased account stays paused, without the reason that was given": ofPauses(async ({ inbox, pauses }) => {
+      for (const what of [{ accountId: 7 }, { accountId: 7, consumer: "crm" }, { accountId: 8 }])
+        await pauses.put({ ...what, reason: "Bob asked for it", since: 1 });
+      assert.equal((await inbox.jobs.erase(7)).pauses, 2);
+      const reasons = pauses.current().map(({ accountId, reason }) => `${accountId}: ${reason}`);
+      assert.deepEqual(reasons.toSorted(), [`7: ${ERASED_REASON}`, `7: ${ERASED_REASON}`, "8: Bob asked for it"]);
+      assert.equal((await inbox.jobs.erase(7)).pauses, 0);
+    }),
 
     "it stays over a restart": ofPauses(async ({ pauses, restart }) => {
       await pauses.put({ accountId: 7, reason: "import", since: 1 });

@@ -94,7 +94,7 @@ export const removing: InboxPromises = {
         await inbox.tombstones.put({ subscription: 1, source: "shop", reason: "Ann has left" });
         await inbox.tombstones.put({ subscription: 2, source: undefined, reason: "Bob has left" });
         const { tombstones, ...rows } = await inbox.jobs.erase(7);
-        assert.deepEqual(rows, { count: 4, deliveries: 3, notices: 1, resources: 1, tokens: 0 });
+        assert.deepEqual(rows, { count: 4, deliveries: 3, pauses: 0, notices: 1, resources: 1, tokens: 0 });
         assert.equal(tombstones, 1);
         const reasons = (await inbox.tombstones.list()).map(({ reason }) => reason);
         assert.deepEqual(reasons.toSorted(), ["Bob has left", ERASED_REASON]);

@@ -1,4 +1,5 @@
 import { accountOf, addErased, ERASED_REASON, NOTHING_ERASED, type ErasedRows } from "../../../../src/adapter.ts";
+import { withoutReason } from "../../../../src/inbox/pauses.ts";
 import type { Queries } from "../connection/pool.ts";
 import { isUnreadable } from "../connection/to-storage-error.ts";
 import type { LossLog } from "../loss-log.ts";
@@ -24,6 +25,16 @@ export async function eraseAccount(
        union select subscription from ${ident}.subscribed_resource where account = $1) returning 1`,
     [accountId],
   );
+  let pauses = 0;
+  for (const { key, value } of await queries.query<{ key: string; value: string }>(
+    `select key, value from ${ident}.pause where account = $1`,
+    [accountId],
+  )) {
+    const erased = withoutReason(value, accountId);
+    if (erased === undefined) continue;
+    await queries.query(`update ${ident}.pause set value = $1 where key = $2 and value = $3`, [erased, key, value]);
+    pauses += 1;
+  }
   const notices = await queries.query(
     `delete from ${ident}.subscription where key in (
        select key from ${ident}.subscription where account = $1 order by key for update) returning 1`,
@@ -38,6 +49,7 @@ export async function eraseAccount(
   let sum = {
     ...NOTHING_ERASED,
     tombstones: reasons.length,
+    pauses,
     notices: notices.length,
     resources: resources.length,
     tokens: tokens.length,

@@ -23,13 +23,14 @@ import type { AdminRequestRunner } from "./run-requests.ts";
 export interface FileJobsDeps {
   readonly commits: CommitQueue;
   readonly requests: Pick<AdminRequestRunner, "submit" | "append">;
+  readonly refreshPauses: () => Promise<unknown>;
   readonly log: () => Logger;
   /** False once it is being closed: what has pages left ends. */
   readonly isOpen: () => boolean;
 }
 
 /** Queries and admin commands, from any process. */
-export function createFileJobs({ commits, requests, log, isOpen }: FileJobsDeps): InboxJobs {
+export function createFileJobs({ commits, requests, refreshPauses, log, isOpen }: FileJobsDeps): InboxJobs {
   const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
 
   return {
@@ -74,6 +75,7 @@ export function createFileJobs({ commits, requests, log, isOpen }: FileJobsDeps)
     async erase(accountId) {
       const selection = { accountId, erased: NOTHING_ERASED };
       const { count, erased = NOTHING_ERASED } = await requests.submit({ verb: "erase", selection });
+      await refreshPauses();
       return { ...erased, count };
     },
     async unhandled({ handled, after, limit }) {

@@ -45,7 +45,7 @@ export interface JobChangesDeps {
   readonly finder: JobFinder;
   readonly subscriptions: Pick<SubscriptionTable, "forgetAccount">;
   readonly gaps: Pick<GapTable, "forgetAccount">;
-  readonly keyValues: Pick<KeyValueTable, "forgetAccount">;
+  readonly keyValues: Pick<KeyValueTable, "forgetAccount" | "forgetReasons">;
 }
 
 interface DeliveryContent {
@@ -208,6 +208,7 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
         count: gone.length + unexpanded,
         deliveries,
         tombstones,
+        pauses: keyValues.forgetReasons(accountId),
         notices: subscriptions.forgetAccount(accountId),
         resources: gaps.forgetAccount(accountId),
         tokens: keyValues.forgetAccount(accountId),

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { withoutReason } from "../../../../src/inbox/pauses.ts";
 
 /** Small texts of other modules, in the file. */
 export interface KeyValueTable {
@@ -11,6 +12,8 @@ export interface KeyValueTable {
   putPause(pause: { readonly key: string; readonly value: string | undefined; readonly endedBefore: number }): boolean;
   /** @returns how many texts there were */
   forgetAccount(accountId: number): number;
+  /** Of pauses of an account. @returns how many reasons there were */
+  forgetReasons(accountId: number): number;
 }
 
 /** Before the keys of pauses. */
@@ -22,7 +25,7 @@ export function createKeyValueTable(db: DatabaseSync): KeyValueTable {
     get: db.prepare("SELECT value FROM key_value WHERE key = ?"),
     put: db.prepare("INSERT OR REPLACE INTO key_value VALUES (?, ?, ?)"),
     remove: db.prepare("DELETE FROM key_value WHERE key = ?"),
-    pauses: db.prepare(`SELECT value FROM key_value WHERE ${IS_PAUSE}`),
+    pauses: db.prepare(`SELECT key, value FROM key_value WHERE ${IS_PAUSE}`),
     removeEnded: db.prepare(
       `DELETE FROM key_value WHERE ${IS_PAUSE} AND CASE WHEN json_valid(value) THEN json_extract(value, '$.until') END < ?`,
     ),
@@ -45,5 +48,15 @@ export function createKeyValueTable(db: DatabaseSync): KeyValueTable {
       return wasThere;
     },
     forgetAccount: (accountId) => Number(sql.forgetAccount.run(accountId).changes),
+    forgetReasons(accountId) {
+      let count = 0;
+      for (const { key = null, value } of sql.pauses.all()) {
+        const erased = withoutReason(String(value), accountId);
+        if (erased === undefined) continue;
+        sql.put.run(key, erased, null);
+        count += 1;
+      }
+      return count;
+    },
   };
 }

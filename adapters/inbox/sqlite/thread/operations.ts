@@ -36,7 +36,7 @@ export interface Operations
     Omit<GapTable, "forgetAccount">,
     Pick<WindowTable, "windows">,
     Pick<UnusableRows, "removeUnusable">,
-    Omit<KeyValueTable, "forgetAccount"> {
+    Omit<KeyValueTable, "forgetAccount" | "forgetReasons"> {
   readonly oldestUnpaused: UnpausedFinder;
 }
 
