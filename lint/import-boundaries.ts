@@ -245,7 +245,13 @@ export const boundaries: readonly Boundary[] = [
     ],
     why: "A worker shares its lanes and claims with the other inboxes: of src/ the claim book, what is parked or paused, and the public src/adapter.ts.",
   },
-  ...["adapters/inbox/sqlite/sqlite-inbox.ts", "adapters/inbox/postgres/upkeep/pauses.ts"].map((module) => ({
+  ...[
+    "adapters/inbox/sqlite/sqlite-inbox.ts",
+    "adapters/inbox/sqlite/jobs/find-unpaused.ts",
+    "adapters/inbox/sqlite/schema/key-value-table.ts",
+    "adapters/inbox/postgres/upkeep/pauses.ts",
+    "adapters/inbox/postgres/jobs/erase-account.ts",
+  ].map((module) => ({
     module,
     may: ["adapters/inbox/", "src/index.ts", "src/adapter.ts", "src/inbox/pauses.ts", "node:"],
     why: "Our inboxes share what a pause is: of src/ that, and the two public entry points.",

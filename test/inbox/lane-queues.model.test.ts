@@ -178,7 +178,7 @@ test("a lane book is what its plain specification is: one claim a lane, order st
         expect(idsOf(may)).toEqual(expect.arrayContaining(idsOf(runs)));
         expect(new Set(runs.map(([head]) => head?.id)).size).toBe(runs.length);
         for (const run of runs) {
-          const lane = plain.laneOf(run[0] as TestRow);
+          const lane = plain.laneOf(run[0]);
           expect(lane.claimed).toBe(false);
           lane.claimed = true;
           lane.ready = false;

@@ -33,7 +33,7 @@ function queues(...rows: readonly Row[]) {
   return {
     book,
     take: (max: number, given: ClaimRules = rules()) =>
-      book.take({ max, mergeMax: 1, rules: given }, T).map(([head]) => head as Row),
+      book.take({ max, mergeMax: 1, rules: given }, T).map(([head]) => head),
     done(...settled: readonly Row[]) {
       for (const one of settled) {
         one.progress = { ...FRESH, state: "done" };
@@ -77,9 +77,9 @@ describe("accounts take turns", () => {
     const later = row(2, "later", { progress: { runAt: T + 10, delayMs: 10 } });
     const { book, take } = queues(row(1), row(1), later);
     expect(accountsOf(take(1))).toEqual([1]);
-    expect(accountsOf(book.take({ max: 9, mergeMax: 1, rules: rules() }, T + 10).map(([head]) => head as Row))).toEqual(
-      [1, 2],
-    );
+    expect(accountsOf(book.take({ max: 9, mergeMax: 1, rules: rules() }, T + 10).map(([head]) => head))).toEqual([
+      1, 2,
+    ]);
   });
 });
 

@@ -62,15 +62,11 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
     () => opened?.clock.now() ?? -Infinity,
   );
   async function forgetPauseReasons(accountId: number): Promise<number> {
-    let count = 0;
-    for (const [key, text] of storedPauses) {
-      const erased = withoutReason(text, accountId);
-      if (erased === undefined) continue;
-      storedPauses.set(key, erased);
-      count += 1;
-    }
+    const theirs = [...storedPauses].map(([key, text]) => [key, withoutReason(text, accountId)] as const);
+    const erased = theirs.filter(([, text]) => text !== undefined);
+    for (const [key, text = ""] of erased) storedPauses.set(key, text);
     await pauses.refresh();
-    return count;
+    return erased.length;
   }
 
   const now = (): number => host().clock.now();

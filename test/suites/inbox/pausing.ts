@@ -86,13 +86,7 @@ export const pausing: InboxPromises = {
         assert.equal(pauses.current().length, 1);
         clock.jump(-60 * 60 * 1_000);
         await pauses.put({ accountId: 4, reason: "other", since: 3 });
-        assert.deepEqual(
-          pauses
-            .current()
-            .map(({ accountId }) => accountId)
-            .toSorted(),
-          [1, 3, 4],
-        );
+        assert.deepEqual(new Set(pauses.current().map(({ accountId }) => accountId)), new Set([1, 3, 4]));
       },
     ),
 
