@@ -210,16 +210,11 @@ export const boundaries: readonly Boundary[] = [
     may: ["src/index.ts", "src/adapter.ts", "npm:raw-body", "node:"],
     why: "Adapters import only the two public entry points, like one outside this repository: export it from src/index.ts or src/adapter.ts. Describe a framework by a structural XLike type.",
   },
-  {
-    module: "adapters/inbox/sqlite/jobs/find-jobs.ts",
+  ...["adapters/inbox/sqlite/jobs/find-jobs.ts", "adapters/inbox/sqlite/thread/"].map((module) => ({
+    module,
     may: ["adapters/inbox/", "src/adapter.ts", "src/inbox/job-state.ts", "node:"],
     why: "The commit thread loads what it runs and no more: of src/ only the rules of job-state.ts, and types of src/adapter.ts.",
-  },
-  {
-    module: "adapters/inbox/sqlite/thread/",
-    may: ["adapters/inbox/", "src/adapter.ts", "src/inbox/job-state.ts", "node:"],
-    why: "The commit thread loads what it runs and no more: of src/ only the rules of job-state.ts, and types of src/adapter.ts.",
-  },
+  })),
   {
     module: "adapters/inbox/sqlite/work/",
     may: [

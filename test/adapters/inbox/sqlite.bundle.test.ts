@@ -32,7 +32,7 @@ test("a bundle without the thread's file does not start, and its error says what
   expect(app.err()).toContain("make `hookline/sqlite-thread` an entry of the build");
 });
 
-test("the commit thread loads what it runs: no package, and of src/ a few rules", async () => {
+test("the commit thread loads no package, and of src/ a few rules: each inbox starts one", async () => {
   const { metafile } = await build({
     entryPoints: [join(root, "adapters/inbox/sqlite/thread/commit-thread.ts")],
     absWorkingDir: root,
@@ -44,12 +44,9 @@ test("the commit thread loads what it runs: no package, and of src/ a few rules"
     conditions: ["hookline-source"],
   });
   const others = Object.keys(metafile.inputs).filter((path) => !path.startsWith("adapters/inbox/sqlite/"));
-  expect(others.toSorted()).toEqual([
-    "src/inbox/job-state.ts",
-    "src/inbox/port/jobs.ts",
-    "src/protocol/id.ts",
-    "src/protocol/json.ts",
-  ]);
+  expect(others.filter((path) => path.startsWith("node_modules/"))).toEqual([]);
+  expect(others).not.toContain("src/adapter.ts");
+  expect(others.length).toBeLessThanOrEqual(10);
 });
 
 /** The program of the page, built by the page's script, alone in a folder. */
