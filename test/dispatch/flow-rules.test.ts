@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createFlowRules } from "../../src/dispatch/flow-rules.ts";
+import type { Claim } from "../../src/inbox/port/claims.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { logRecorder } from "../support/log-recorder.ts";
 
@@ -27,5 +28,23 @@ test("delays of a thousand accounts that end within a second end in few steps, n
   expect(rules.delays()).toEqual([]);
   expect(rules.isHeld("default", 999)).toBe(false);
   expect(rules.version - before).toBeLessThanOrEqual(21);
+  rules.stop();
+});
+
+test("a claim is held by the account by which the inbox holds its lane: else the two would hand it back and forth", () => {
+  const list = [{ accountId: 7, reason: "r", since: 0 }];
+  const how = {
+    fairness: "account",
+    perAccount: () => Infinity,
+    pauses: { current: () => list },
+    clock: fakeClock(),
+    faultLog: logRecorder().logger,
+  } as const;
+  const rules = createFlowRules(how, () => {});
+  const job = { consumer: "default", event: { accountId: 7 } };
+  const isHeld = (one: object): boolean => rules.isHeldClaim({ jobs: [one] } as unknown as Claim);
+  expect(isHeld({ ...job, accountId: undefined })).toBe(false);
+  expect(isHeld({ ...job, accountId: 7 })).toBe(true);
+  expect(isHeld(job)).toBe(true);
   rules.stop();
 });

@@ -39,9 +39,9 @@ export function eventAt({ event, delivery, entry }: Pick<ClaimedJob, "event" | "
   return event ?? eventIn(documentOf(delivery.body), entry);
 }
 
-/** Whose event it is: as the inbox knows it, or as the event says. */
+/** Whose event it is: as the inbox says, by which it holds its lane, or, where it does not tell, as the event says. */
 export function accountOf(job: Pick<ClaimedJob, "accountId" | "event" | "delivery" | "entry">): number | undefined {
-  return job.accountId ?? eventAt(job).accountId;
+  return "accountId" in job ? job.accountId : eventAt(job).accountId;
 }
 
 /** The event at an entry of a delivery; unknown where there is none. */
