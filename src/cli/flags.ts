@@ -1,4 +1,4 @@
-import { isLiteralPath } from "../../adapters/http/shared/mount.ts";
+import { isLiteralPath } from "../../adapters/http/shared/literal-path.ts";
 
 /** How the value of a flag or an argument is parsed. */
 export interface ValueType<T> {

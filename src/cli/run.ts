@@ -1,33 +1,41 @@
-import { isHooklineError } from "../index.ts";
+import { isHooklineError } from "../errors.ts";
 import { HELP_FLAG, parseArguments, tokensOf } from "./arguments.ts";
-import { check } from "./check.ts";
 import { CommandError, EXIT, type Command, type ExitCode, type Io } from "./command.ts";
-import { dev } from "./dev.ts";
-import { emulator } from "./emulator.ts";
-import { emulatorLoad } from "./emulator/load.ts";
-import { explainCommand } from "./explain.ts";
 import { commandHelp, mainHelp } from "./help.ts";
-import { INBOX_COMMANDS, inboxCommand } from "./inbox/inbox-commands.ts";
-import { probe } from "./probe.ts";
-import { send } from "./send.ts";
-import { serve } from "./serve.ts";
-import { SUBSCRIPTIONS_COMMANDS, subscriptionsCommand } from "./subscriptions/subscriptions-commands.ts";
 import { exitCodeOf } from "./terminal/printer.ts";
 import { version } from "./version.ts";
 
-/** The commands of one word, in the order of the help. */
-const COMMANDS: readonly Command[] = [
-  dev,
-  serve,
-  probe,
-  send,
-  emulator,
-  check,
-  explainCommand,
-  subscriptionsCommand,
-  inboxCommand,
-];
-const ALL_COMMANDS: readonly Command[] = [...COMMANDS, emulatorLoad, ...SUBSCRIPTIONS_COMMANDS, ...INBOX_COMMANDS];
+/**
+ * By their first word, in the order of the help; the command of that word alone is first. Only what is called is loaded: a container's health
+ * check starts a `hookline probe` every few seconds.
+ */
+const COMMANDS = new Map<string, () => Promise<readonly Command[]>>([
+  ["dev", async () => [(await import("./dev.ts")).dev]],
+  ["serve", async () => [(await import("./serve.ts")).serve]],
+  ["probe", async () => [(await import("./probe.ts")).probe]],
+  ["send", async () => [(await import("./send.ts")).send]],
+  [
+    "emulator",
+    async () => [(await import("./emulator.ts")).emulator, (await import("./emulator/load.ts")).emulatorLoad],
+  ],
+  ["check", async () => [(await import("./check.ts")).check]],
+  ["explain", async () => [(await import("./explain.ts")).explainCommand]],
+  [
+    "subscriptions",
+    async () => {
+      const { subscriptionsCommand, SUBSCRIPTIONS_COMMANDS } =
+        await import("./subscriptions/subscriptions-commands.ts");
+      return [subscriptionsCommand, ...SUBSCRIPTIONS_COMMANDS];
+    },
+  ],
+  [
+    "inbox",
+    async () => {
+      const { INBOX_COMMANDS, inboxCommand } = await import("./inbox/inbox-commands.ts");
+      return [inboxCommand, ...INBOX_COMMANDS];
+    },
+  ],
+]);
 
 /**
  * The program: finds the command, parses its flags, runs it. Never rejects: an error becomes a sentence on stderr and an
@@ -39,8 +47,9 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   // A closed pipe must not end the process half-way.
   io.stdout.on("error", () => {});
   io.stderr.on("error", () => {});
-  const found = findCommand(args);
+  let found: FoundCommand | undefined;
   try {
+    found = await findCommand(args);
     const code = await (found === undefined ? runMain(args, io) : runCommand(found, io));
     return code === EXIT.done ? await flushed(io) : code;
   } catch (error) {
@@ -55,8 +64,8 @@ interface FoundCommand {
 }
 
 /** The command with the longest name that fits; flags may stand between its words. */
-function findCommand(args: readonly string[]): FoundCommand | undefined {
-  const candidates = ALL_COMMANDS.filter(({ name }) => name.split(" ")[0] === args[0]);
+async function findCommand(args: readonly string[]): Promise<FoundCommand | undefined> {
+  const candidates = (await COMMANDS.get(args[0] ?? "")?.()) ?? [];
   const flags = Object.assign({}, HELP_FLAG, ...candidates.map((command) => command.flags)) as Command["flags"];
   const words = tokensOf(args, flags).filter(({ kind }) => kind === "positional");
   const typed = words.map(({ index }) => args[index]).join(" ");
@@ -81,16 +90,20 @@ async function runMain([word, ...rest]: readonly string[], io: Io): Promise<Exit
       return print(`${version()}\n`, io);
     case "--help":
     case "-h":
-      return print(mainHelp(COMMANDS), io);
+      return print(await helpOf([]), io);
     case "help":
-      return print(rest[0] === undefined ? mainHelp(COMMANDS) : helpOf(rest), io);
+      return print(await helpOf(rest), io);
     default:
       throw unknown(word);
   }
 }
 
-function helpOf(words: readonly string[]): string {
-  const found = findCommand(words);
+async function helpOf(words: readonly string[]): Promise<string> {
+  if (words.length === 0) {
+    const all = await Promise.all([...COMMANDS.values()].map((load) => load()));
+    return mainHelp(all.flatMap((commands) => commands.slice(0, 1)));
+  }
+  const found = await findCommand(words);
   if (found === undefined || found.args.length > 0) throw unknown(words.join(" "));
   return commandHelp(found.command);
 }
@@ -98,7 +111,7 @@ function helpOf(words: readonly string[]): string {
 function unknown(word: string | undefined): CommandError {
   const what =
     word === undefined ? "The command is missing" : `There is no ${word.startsWith("-") ? "flag" : "command"} ${word}`;
-  const words = [...COMMANDS.map(({ name }) => name), "help", "--help", "--version"];
+  const words = [...COMMANDS.keys(), "help", "--help", "--version"];
   return new CommandError(EXIT.usage, `${what}. Allowed: ${words.join(", ")}.`);
 }
 

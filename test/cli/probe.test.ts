@@ -1,7 +1,30 @@
+import { build } from "esbuild";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../support/http.ts";
 import { runCli } from "./in-process.ts";
+
+test("the program loads no package and no library for a probe: a container starts one every few seconds", async () => {
+  const { metafile } = await build({
+    entryPoints: ["src/cli/run.ts"],
+    absWorkingDir: join(import.meta.dirname, "../.."),
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: "node",
+    format: "esm",
+    packages: "external",
+    conditions: ["hookline-source"],
+  });
+  const loaded = new Set(["src/cli/run.ts", "src/cli/probe.ts"]);
+  for (const file of loaded)
+    for (const { path, kind } of metafile.inputs[file]?.imports ?? [])
+      if (kind === "import-statement") loaded.add(path);
+  expect([...loaded].filter((path) => !path.startsWith("node:") && !path.endsWith(".ts"))).toEqual([]);
+  expect(loaded).not.toContain("src/index.ts");
+  expect(loaded.size).toBeLessThan(30);
+});
 
 describe("hookline probe", () => {
   test("ends with 0 where serve lives and is ready", async () => {

@@ -1,5 +1,6 @@
 import { assertOptions, kindOf, type AfterHandlers, type MountOptions, type RawRequest } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
+import { isLiteralPath } from "./literal-path.ts";
 
 /** The options of a mount that can answer after the handlers; overloads say which go together. */
 export type AnyMountOptions<Req> = MountOptions<Req> & { [K in keyof AfterHandlers]?: AfterHandlers[K] | undefined };
@@ -76,11 +77,6 @@ export function assertPath(path: unknown): void {
     typeof path === "string" ? JSON.stringify(path) : kindOf(path),
     'Begin it with "/", and leave the query out: `{ path: "/webhooks" }`.',
   );
-}
-
-/** False for what routers read as a pattern: `:name`, `*`, `{name}`, `(a|b)`, `[id]`. */
-export function isLiteralPath(path: string): boolean {
-  return /^\/[\w/%.~$&'+,;=@!-]*$/.test(path);
 }
 
 function invalidPath(got: string, fix: string): UsageError {
