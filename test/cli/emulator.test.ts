@@ -106,7 +106,7 @@ describe("hookline emulator load", () => {
     expect(cli.out()).toMatch(
       /^sent {6}200 in [\d.]+ m?s\naccepted {2}\d+ per second\n200 {7}200 {2}\w[\w ]+\nlatency {3}p50 [\d.,]+ ms {2}p99 [\d.,]+ ms\n$/,
     );
-    expect(app.handled).toHaveLength(200);
+    await until(() => app.handled.length === 200);
   });
 
   test("ends with 1 where something was not answered 200", async () => {

@@ -231,11 +231,9 @@ export const sharing: InboxPromises = {
       const { tombstones } = bench.inbox;
       const { inbox: other } = await bench.join();
       await tombstones.put({ subscription: 5, source: undefined, reason: "gone" });
-      await bench.clock.advance(1_000);
-      await eventually(() => assert.equal(other.tombstones.find(5, undefined)?.reason, "gone"));
+      await passing(bench, () => assert.equal(other.tombstones.find(5, undefined)?.reason, "gone"));
       await tombstones.lift(5, undefined);
-      await bench.clock.advance(1_000);
-      await eventually(() => assert.equal(other.tombstones.isEmpty, true));
+      await passing(bench, () => assert.equal(other.tombstones.isEmpty, true));
     },
   },
 
