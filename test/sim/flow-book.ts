@@ -46,6 +46,10 @@ interface Delay {
 }
 
 const DAY_MS = 86_400_000;
+/** A delay is at least this long. */
+const SHORTEST_MS = 100;
+/** Delays that end within this end together, at the end of it. */
+const TOGETHER_MS = 50;
 
 export function createFlowBook(books: Books): FlowBook {
   const { now, broken } = books;
@@ -74,8 +78,8 @@ export function createFlowBook(books: Books): FlowBook {
         (one.until > now.wall() || one.untilMono > now.mono() || (one.until < Infinity && one.jumps !== now.jumps())),
     );
 
-  const isOver = ({ until, ms, mono, jumps }: Delay): boolean =>
-    jumps === now.jumps() ? now.wall() >= until : now.mono() - mono > 2 * ms + DAY_MS;
+  const isOver = ({ until, ms, mono, jumps }: Delay, late = 0): boolean =>
+    jumps === now.jumps() ? now.wall() >= until + late : now.mono() - mono > 2 * ms + DAY_MS;
 
   /** Only where no clock was set: else nobody but the process knows. */
   const isDelayed = (entry: Entry): boolean =>
@@ -88,7 +92,7 @@ export function createFlowBook(books: Books): FlowBook {
     );
 
   const mayBeHeld = (entry: Entry): boolean =>
-    mayBePaused(entry) || delays.some((one) => one.owner === ownerOf(entry) && !isOver(one));
+    mayBePaused(entry) || delays.some((one) => one.owner === ownerOf(entry) && !isOver(one, TOGETHER_MS));
 
   function isLimited(entry: Entry, plan: Plan): boolean {
     const limit = limitOf(entry.consumer, plan);
@@ -127,7 +131,7 @@ export function createFlowBook(books: Books): FlowBook {
     delaying(call, laterMs) {
       const [head] = call.entries;
       if (laterMs === 0 || head === undefined) return;
-      const ms = Math.min(laterMs, DAY_MS);
+      const ms = Math.min(Math.max(laterMs, SHORTEST_MS), DAY_MS);
       const at = { until: now.wall() + ms, ms, mono: now.mono(), jumps: now.jumps() };
       delays.push({ owner: ownerOf(head), ...at, call, isKnown: false });
       touched.add(ownerOf(head));
