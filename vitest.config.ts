@@ -71,7 +71,7 @@ const docs: TestProjectInlineConfiguration = {
   },
 };
 
-/** The benchmarks' own code, and each of their rows once in a small form. */
+/** The benchmarks' own code, and their rows in a small form. */
 const bench: TestProjectInlineConfiguration = {
   ...fromSource,
   test: { name: "bench", include: ["test/bench/**/*.test.ts"], isolate: false, testTimeout: 60_000 },

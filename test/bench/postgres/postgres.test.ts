@@ -59,11 +59,13 @@ it("names why a contender is skipped", () => {
   expect(whySkipped(QUEUES[0], false)).toBeUndefined();
 });
 
-it("measures every row of the PostgreSQL inbox in a small form", { timeout: 300_000 }, async () => {
+it("measures a row of each kind of the PostgreSQL inbox in a small form", { timeout: 300_000 }, async () => {
   const contenders = QUEUES.filter(({ name }) => name === "hookline");
-  const measured = await measurePostgres({ rows: POSTGRES_ROWS, contenders, rounds: 1, quick: true, log: () => {} });
+  // The others do the same in more processes, or with more jobs.
+  const rows = POSTGRES_ROWS.filter(({ name }) => !/-(?:receive-[24]|store-[14]|500000|busy|second)$/.test(name));
+  const measured = await measurePostgres({ rows, contenders, rounds: 1, quick: true, log: () => {} });
   expect([...measured.failures]).toEqual([]);
-  expect([...measured.rounds[0]!.keys()]).toEqual(POSTGRES_ROWS.map(({ name }) => name));
+  expect([...measured.rounds[0]!.keys()]).toEqual(rows.map(({ name }) => name));
   expect(postgresGoalResultsOf(measured.rounds).map(({ says }) => says)).toContain(
     "cold p50 beside a hot lane in PostgreSQL / alone",
   );
