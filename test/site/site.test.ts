@@ -76,25 +76,29 @@ test(`of ${QUESTIONS.length} questions to the search, the right page is among th
   expect(QUESTIONS.length - missed.length, missed.join("\n")).toBeGreaterThanOrEqual(LEAST_FOUND);
 });
 
-test("no page is wider than the window, and no code or table is cut, at 1280 and at 390 px", PATIENT, async () => {
-  const shown = pages
-    .filter(({ file }) => file.startsWith("docs/"))
-    .map(({ file }) => file.replace(/^docs\//, "/").replace(/(?:index)?\.md$/, ""));
-  const page = await browser.newPage();
-  // A page is whole without them, and to run them takes longer than to look at it.
-  await page.route("**/*.js", (route) => route.abort());
-  const wide: string[] = [];
-  for (const path of shown) {
-    await page.goto(`${url}${path}`);
-    for (const width of [1280, 390]) {
-      await page.setViewportSize({ width, height: 900 });
-      const found = await widerThanTheirPlace(page);
-      wide.push(...found.map((what) => `${path} at ${width} px: ${what}`));
+test(
+  "no page is wider than the window, and no code or table is cut, at 1280 and at 390 px",
+  { timeout: 300_000 },
+  async () => {
+    const shown = pages
+      .filter(({ file }) => file.startsWith("docs/"))
+      .map(({ file }) => file.replace(/^docs\//, "/").replace(/(?:index)?\.md$/, ""));
+    const page = await browser.newPage();
+    // A page is whole without them, and to run them takes longer than to look at it.
+    await page.route("**/*.js", (route) => route.abort());
+    const wide: string[] = [];
+    for (const path of shown) {
+      await page.goto(`${url}${path}`);
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        const found = await widerThanTheirPlace(page);
+        wide.push(...found.map((what) => `${path} at ${width} px: ${what}`));
+      }
     }
-  }
-  await page.close();
-  expect(wide).toEqual([]);
-});
+    await page.close();
+    expect(wide).toEqual([]);
+  },
+);
 
 test("the group of the shown page is open, and the others are not", async () => {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
