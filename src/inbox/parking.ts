@@ -160,6 +160,7 @@ export function createParking<R extends ParkableRow>(deps: ParkingDeps<R>): Park
       const isResumed = resumed !== rules?.resumed;
       resumed = rules?.resumed;
       for (const lanes of parked.values()) {
+        if (lanes.size === 0) continue;
         if (isResumed) lanes.resume();
         lanes.free(isWanted);
       }

@@ -1,4 +1,4 @@
-import type { Inbox } from "hookline";
+import type { Inbox, Receiver } from "hookline";
 import { expect, test } from "vitest";
 import { stubInbox } from "../support/stub-inboxes.ts";
 import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
@@ -63,24 +63,24 @@ test.each<[string, (own: unknown) => unknown]>([
 test("entries of the list that are no pauses hold nothing, and hide none that is one", async () => {
   const odd = oddInbox(() => [null, 7, pauseOf(2002, Number.NaN), pauseOf("2002", undefined), pauseOf(9, undefined)]);
   odd.isOdd = true;
-  const { receiver, send, pass } = rig({ inbox: odd.inbox, gaps: false });
-  const { calls, handler } = heldHandler();
-  receiver.on("email", handler);
-  await receiver.start();
-  await send(emails("a"));
-  await pass();
-  expect(calls).toHaveLength(1);
+  const receiver = await working(odd.inbox);
   expect((await receiver.health()).problems.map(({ code }) => code)).toEqual(["paused"]);
   expect(await receiver.flow.paused()).toMatchObject([{ accountId: 9 }]);
 });
 
 test("an inbox whose `pauses` has no methods works, without pauses", async () => {
-  const { receiver, send, pass } = rig({ inbox: stubInbox(() => ({ pauses: {} as never })), gaps: false });
+  const receiver = await working(stubInbox(() => ({ pauses: {} as never })));
+  expect((await receiver.health()).problems.map(({ code }) => code)).toEqual(["inbox-stats-failed"]);
+});
+
+/** A receiver on it, whose handler gets an event. */
+async function working(inbox: Inbox<"memory">): Promise<Receiver> {
+  const { receiver, send, pass } = rig({ inbox, gaps: false });
   const { calls, handler } = heldHandler();
   receiver.on("email", handler);
   await receiver.start();
   await send(emails("a"));
   await pass();
   expect(calls).toHaveLength(1);
-  expect((await receiver.health()).problems.map(({ code }) => code)).toEqual(["inbox-stats-failed"]);
-});
+  return receiver;
+}

@@ -86,7 +86,7 @@ export interface ClaimedJob {
    */
   readonly deaths: number;
   readonly replayOf: string | undefined;
-  /** The account of its event, where the inbox knows it beside the event. */
+  /** The account by which the inbox holds its lane; undefined: none. Left out where the inbox does not know it: then it is that of the event. */
   readonly accountId?: number | undefined;
   readonly delivery: Delivery;
   /** Undefined where the inbox no longer has it in memory. */

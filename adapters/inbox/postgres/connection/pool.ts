@@ -1,4 +1,4 @@
-import type { Client, ClientConfig, Pool as PgPool, PoolClient } from "pg";
+import type { Client, ClientConfig, Pool as PgPool, PoolClient, QueryResult } from "pg";
 import { typesOf } from "./column-types.ts";
 import { loadDriver } from "./load-driver.ts";
 import {
@@ -80,11 +80,8 @@ export function createPool({ connectMs = 10_000, answerMs = 30_000, ...rest }: P
   }
 
   const queriesOn = (client: PoolClient): Queries => ({
-    async query<R>(text: string, values: readonly unknown[] = []) {
-      const results = await run(client, { text, values, answerMs });
-      // The driver gives a result for each of several statements.
-      return ([results].flat().at(-1)?.rows ?? []) as readonly R[];
-    },
+    query: async <R>(text: string, values: readonly unknown[] = []) =>
+      (await run(client, { text, values, answerMs })).rows as readonly R[],
   });
 
   return {
@@ -94,8 +91,7 @@ export function createPool({ connectMs = 10_000, answerMs = 30_000, ...rest }: P
         await run(client, { text: BEGIN, answerMs });
         try {
           const result = await steps(queriesOn(client));
-          const results = await run(client, { text: COMMIT, answerMs, step: "commit" });
-          const command = [results].flat().at(-1)?.command;
+          const { command } = await run(client, { text: COMMIT, answerMs, step: "commit" });
           if (command !== "COMMIT") throw notCommitted(String(command));
           return result;
         } catch (error) {
@@ -247,9 +243,10 @@ async function run(client: PoolClient, { text, values, answerMs, step = "stateme
     const sent =
       values === undefined || values.length === 0 ? client.query(text) : client.query(text, values as unknown[]);
     sent.catch(() => {}); // it may reject after its time is over
-    const result = await failsAs(step, () => Promise.race([sent, late]));
+    const result: QueryResult | readonly QueryResult[] = await failsAs(step, () => Promise.race([sent, late]));
     if (doubt !== undefined) throw notReplicated(doubt);
-    return result;
+    // The driver gives a result for each of several statements.
+    return Array.isArray(result) ? (result.at(-1) as QueryResult) : (result as QueryResult);
   } catch (error) {
     if (isBroken(error)) broken.add(client);
     if (sqlStateOf(error) === READ_ONLY) noteStale(client);
