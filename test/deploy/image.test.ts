@@ -117,16 +117,7 @@ describe.skipIf(absent.length > 0)(`the image of deploy/Dockerfile${why}`, () =>
     await eventually(() => expect(lines.join()).toContain('"m-4"'));
     child.kill("SIGKILL");
     await once(child, "exit");
-    const list = inside(image, [
-      "inbox",
-      "list",
-      "--inbox",
-      "/data/inbox.db",
-      "--state",
-      "done",
-      "--json",
-      "--show-content",
-    ]);
+    const list = inside(image, ["inbox", "list", "--inbox", "/data/inbox.db", "--json", "--show-content"]);
     expect(list.stderr.toString()).toBe("");
     for (const id of ["m-1", "m-2"]) expect(list.stdout.toString()).toContain(`"${id}"`);
   });

@@ -246,7 +246,7 @@ async function run(client: PoolClient, { text, values, answerMs, step = "stateme
     const result: QueryResult | readonly QueryResult[] = await failsAs(step, () => Promise.race([sent, late]));
     if (doubt !== undefined) throw notReplicated(doubt);
     // The driver gives a result for each of several statements.
-    return Array.isArray(result) ? (result.at(-1) as QueryResult) : (result as QueryResult);
+    return Array.isArray(result) ? (result.at(-1) as QueryResult) : result;
   } catch (error) {
     if (isBroken(error)) broken.add(client);
     if (sqlStateOf(error) === READ_ONLY) noteStale(client);
