@@ -15,7 +15,11 @@ export function watched(inbox: WorkingInbox): Watched {
     return new Proxy(whole, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name);
-        if (typeof value === "object" && value !== null && (name === "jobs" || name === "tombstones" || name === "pauses"))
+        if (
+          typeof value === "object" &&
+          value !== null &&
+          (name === "jobs" || name === "tombstones" || name === "pauses")
+        )
           return part(value);
         if (typeof value !== "function") return value;
         return (...given: unknown[]): unknown => {
