@@ -103,10 +103,17 @@ export function tap(store: WorkingInbox, options: TapOptions): Inbox {
     settle: (settlements) =>
       faulty("settle", async () => {
         const newest = claiming.newest();
-        const results = await store.settle(settlements);
-        for (const [index, settlement] of settlements.entries())
-          claiming.settled(settlement, results[index] ?? false, newest);
-        return results;
+        // On several connections each holds by itself: its lane may go on before the others of the call have ended.
+        const parts = inTurn === atOnce ? [settlements] : settlements.map((one) => [one]);
+        const answers = await Promise.all(
+          parts.map(async (part) => {
+            const results = await store.settle(part);
+            for (const [index, settlement] of part.entries())
+              claiming.settled(settlement, results[index] ?? false, newest);
+            return results;
+          }),
+        );
+        return answers.flat();
       }),
     jobs: {
       ...store.jobs,
