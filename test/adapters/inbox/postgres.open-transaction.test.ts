@@ -93,6 +93,26 @@ test.each<[what: string, outcome: JobOutcome]>([
   expect(rows).toEqual(outcome.to === "done" ? [] : [{ attempts: 1 }, { attempts: 1 }]);
 });
 
+test("a job that is settled together with one whose row somebody holds is known to be settled when it is asked for alone", async () => {
+  const { app, connectionString } = await database();
+  const inbox = openDatabase(connectionString);
+  onTestFinished(() => inbox.close());
+  await inbox.open({ name: "default", clock: wallClock(), log: toLogger(false), dedupeWindowMs: 86_400_000 });
+  await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
+  await storeAll(inbox, mail([one("a"), { id: "b", lane: "default other" }]));
+  const settlements = (await claimAll(inbox)).map((claim) => ({ claim, outcomes: [{ to: "done" } as const] }));
+  const holding = await app.connect();
+  onTestFinished(() => holding.release());
+  await holding.query("begin");
+  await holding.query("select from hookline.job where lane = 'default other' for update");
+  const settling = inbox.settle(settlements);
+  await eventually(async () => expect((await app.query("select from hookline.job")).rowCount).toBe(1));
+  const a = settlements.find(({ claim }) => recordsOf([claim]).flat()[0] === "a");
+  expect(await inbox.settle([a!])).toEqual([true]);
+  await holding.query("rollback");
+  expect(await settling).toEqual([true, true]);
+});
+
 test("a process that is killed within its transaction has done nothing: another one runs the job, once", async () => {
   const { app, connectionString, receiver, send } = await database();
   const killed = startNode(["test/adapters/inbox/transaction-process.ts", connectionString, String(LEASE_MS)]);

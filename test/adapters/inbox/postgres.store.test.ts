@@ -36,8 +36,7 @@ function incoming(answer: (batch: EncodedBatch) => Promise<StoredBatch>, parts: 
       drained: async () => {},
     },
     worker: {
-      isLoaded: () => false,
-      hasRoom: () => true,
+      hasRoom: () => false,
       expander: () => 1,
       remember() {},
       changed: async () => {},

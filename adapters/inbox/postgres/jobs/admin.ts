@@ -122,7 +122,7 @@ export function createPostgresJobs({
         oneRow<{ erased: ErasedPage }>(pool, `select ${ident()}.erase_deliveries($1) as erased`, [ids]),
       );
       const { held, ...rows } = erased;
-      sum = addErased(sum, { ...NOTHING_ERASED, ...rows });
+      sum = addErased(sum, rows);
       ids = held;
       if (ids.length === 0) return sum;
     }

@@ -19,10 +19,7 @@ import type { StoredBatch, Writer } from "./writer.ts";
 
 export interface IncomingDeps extends UnexpandedReaderDeps {
   readonly writer: Writer;
-  readonly worker: Pick<
-    PostgresWorker,
-    "isLoaded" | "hasRoom" | "expander" | "remember" | "changed" | "others" | "passExpander"
-  >;
+  readonly worker: Pick<PostgresWorker, "hasRoom" | "expander" | "remember" | "changed" | "others" | "passExpander">;
   readonly now: () => number;
   readonly dedupeWindowMs: () => number;
   /** Some wait to be expanded, some have no handler, or there was a lifecycle notice. */
@@ -99,7 +96,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     let batch: EncodedBatch;
     let output: StoredBatch;
     try {
-      const mayExpand = worker.isLoaded() && worker.hasRoom();
+      const mayExpand = worker.hasRoom();
       batch = withSeen(encodeDeliveries(mayExpand ? given.map(unlessAnothers) : given, mayExpand, times()));
       output = await storeBatch(batch, given.length);
     } catch (error) {

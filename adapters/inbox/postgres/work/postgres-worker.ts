@@ -16,7 +16,6 @@ export interface PostgresWorker extends WorkerClaims {
   work(worker: Worker): Promise<void>;
   /** The worker that expands deliveries, if this process is it. */
   expander(): number | undefined;
-  isLoaded(): boolean;
   /** All of its shards are in memory. */
   isAllLoaded(): boolean;
   /** Other jobs keep some of its shards, or new deliveries, out of the memory. */
@@ -69,6 +68,7 @@ const OVER_GONE = 0.6;
 export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   const { ident, host, steps: stepPool, pool, leaseMs, goneMs, presence } = deps;
   const now = (): number => host().clock.now();
+  const pause = (): Promise<void> => new Promise((resolve) => void host().clock.setTimer(resolve, PAUSE_MS));
   const tell = createWorkerLog(() => host().log);
   const { failed } = tell;
   const membership = createMembership({ pool, ident, now, leaseMs, goneMs, isGone: presence.isGone, failed });
@@ -92,10 +92,6 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   let beginning: Promise<void> | undefined;
 
   const isCurrent = (one: Life): boolean => life === one;
-
-  function pause(): Promise<void> {
-    return new Promise((resolve) => void host().clock.setTimer(resolve, PAUSE_MS));
-  }
 
   /** One at a time: of two registrations one would hold its shards, and work on none. */
   function begin(): Promise<void> {
@@ -289,13 +285,12 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     others: () => life && { ...life.others, me: life.id },
     looksAt: (type) => life?.looksAt !== "own" || life.others.isLeftTo(type),
     passExpander: (heir) => life?.handOver.pass(EXPANDER, heir),
-    isLoaded: () => life !== undefined,
     isAllLoaded: () => life !== undefined && toLoad(life).length === 0,
     isFull() {
       if (life === undefined) return false;
       return (lanes.fill() >= 1 && life.hasUnexpanded) || (!life.memory.hasRoom && toLoad(life).length > 0);
     },
-    hasRoom: () => lanes.hasRoom(now()),
+    hasRoom: () => life !== undefined && lanes.hasRoom(now()),
     share: () => [...(life?.owned ?? [])].filter((shard) => shard !== EXPANDER).length / SHARDS,
     hasUnexpanded: () => life?.hasUnexpanded === true,
     wake: () => worker?.wake(),

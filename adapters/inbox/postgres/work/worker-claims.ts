@@ -16,7 +16,7 @@ import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { toText } from "../store/encode-batch.ts";
 import { endOrphans, type OrphanDeps } from "./end-orphans.ts";
 import type { Batch, Life, Stored } from "./create-life.ts";
-import type { Lanes, Origin, Row } from "./lanes.ts";
+import type { Lanes, Row } from "./lanes.ts";
 import type { WorkSteps } from "./work-steps.ts";
 
 /** The verbs that run work. */
@@ -66,7 +66,7 @@ export function createWorkerClaims({
 }: WorkerClaimsDeps): WorkerClaims {
   /** Claims whose jobs a transaction of the application may have ended. */
   const completed = new WeakSet<Claim>();
-  /** Of settlements whose call was rejected for another one. */
+  /** Of settlements whose call is not answered, or was rejected. */
   const answers = new WeakMap<Claim, boolean>();
   const transactional = createTransactions({
     ...transactions,
@@ -81,15 +81,10 @@ export function createWorkerClaims({
   const isCurrent = (mine: Life): boolean => life() === mine;
 
   async function mark(mine: Life, runs: readonly ClaimRecord<Row>[]): Promise<Claim[]> {
-    // Held until then: what is read, or stored meanwhile, may displace it.
-    const known = new Map<Row, Origin>();
-    const wanted: Row[] = [];
     const all = runs.flatMap(({ rows }) => rows);
-    for (const row of all) {
-      const origin = mine.recent.find(row.delivery, row.entry);
-      if (origin === undefined) wanted.push(row);
-      else known.set(row, origin);
-    }
+    // Held until then: what is read, or stored meanwhile, may displace it.
+    const known = new Map(all.map((row) => [row, mine.recent.find(row.delivery, row.entry)]));
+    const wanted = all.filter((row) => known.get(row) === undefined);
     let marked: Awaited<ReturnType<WorkSteps["mark"]>>;
     try {
       marked = await mine.steps.mark(all, wanted);
@@ -101,7 +96,8 @@ export function createWorkerClaims({
     }
     const { gone, deliveries } = marked;
     for (const [id, delivery] of deliveries) mine.recent.add(id, delivery);
-    const lacksDelivery = (row: Row): boolean => !gone.has(row.id) && !known.has(row) && !deliveries.has(row.delivery);
+    const lacksDelivery = (row: Row): boolean =>
+      !gone.has(row.id) && known.get(row) === undefined && !deliveries.has(row.delivery);
     const lacking = all.filter(lacksDelivery);
     // Where it fails, they wait, and are claimed again.
     if (lacking.length > 0) await endOrphans(mine, lacking, { ...transactions, now, orphaned }).catch(() => {});
@@ -148,28 +144,30 @@ export function createWorkerClaims({
   }
 
   /** All that waits now, of whatever process, is to be in the lanes. */
-  async function lookBehind(): Promise<void> {
+  async function changed(): Promise<void> {
     const mine = life();
     if (mine === undefined) return;
     mine.isDirty = true;
-    // What is not known keeps its own time: better than a job that is not settled.
-    await catchUp(mine).catch(() => {});
+    await catchUp(mine);
   }
 
-  /** Each settlement comes again alone after a rejection: one that was answered gets the same answer. */
+  /** After a rejection, or where another one of the call hangs, each comes again alone: one that was answered gets the same answer. */
   async function settleAll(settlements: readonly Settlement[]): Promise<readonly boolean[]> {
-    const results = await Promise.allSettled(settlements.map(async (one) => answers.get(one.claim) ?? settleOne(one)));
-    const refused = results.find(({ status }) => status === "rejected");
-    if (refused?.status === "rejected") {
-      for (const [index, { claim }] of settlements.entries())
-        if (results[index]?.status === "fulfilled") answers.set(claim, results[index].value);
-      throw refused.reason;
-    }
-    return results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+    const results = await Promise.allSettled(
+      settlements.map(async (one) => {
+        const answer = answers.get(one.claim) ?? (await settleOne(one));
+        answers.set(one.claim, answer);
+        return answer;
+      }),
+    );
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+    for (const { claim } of settlements) answers.delete(claim);
+    return results.map((result) => result.status === "fulfilled" && result.value);
   }
 
   async function settleOne({ claim, outcomes }: Settlement): Promise<boolean> {
-    if (outcomes.some((outcome) => outcome.to === "dead" && outcome.ofWindow === true)) await lookBehind();
+    // What is not known keeps its own time: better than a job that is not settled.
+    if (outcomes.some((outcome) => outcome.to === "dead" && outcome.ofWindow === true)) await changed().catch(() => {});
     const plan = lanes().plan(claim, outcomes, now());
     const mine = life();
     if (mine === undefined || plan === undefined) return false;
@@ -230,12 +228,7 @@ export function createWorkerClaims({
     },
     settle: settleAll,
     transactional,
-    async changed() {
-      const mine = life();
-      if (mine === undefined) return;
-      mine.isDirty = true;
-      await catchUp(mine);
-    },
+    changed,
     remember(batch, { id, delivery, events }) {
       const mine = life();
       if (mine === undefined) return;
