@@ -103,9 +103,9 @@ export const NOTHING_ERASED: ErasedRows = {
   tokens: 0,
 };
 
-/** The sum of two reports, such as of the pages of one erasure. */
-export function addErased(one: ErasedRows, other: ErasedRows): ErasedRows {
-  const sum = (name: keyof ErasedRows): number => one[name] + other[name];
+/** The sum of two reports, such as of the pages of one erasure. An earlier release may have begun it, which counted less. */
+export function addErased(one: Partial<ErasedRows>, other: Partial<ErasedRows>): ErasedRows {
+  const sum = (name: keyof ErasedRows): number => (one[name] ?? 0) + (other[name] ?? 0);
   return {
     count: sum("count"),
     deliveries: sum("deliveries"),
