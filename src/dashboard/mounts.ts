@@ -99,9 +99,9 @@ export function koaDashboard(
 
 function receiverDeps(where: string, receiver: Receiver, options: DashboardOptions<never>): DashboardDeps {
   const { refreshMs } = assertDashboardOptions(where, options);
-  const { works, log, everyLine } = internalsOf(receiver);
+  const { workers, log, everyLine } = internalsOf(receiver);
   const platform = functionPlatform(process.env, navigator.userAgent);
-  if (!works || platform !== undefined)
+  if (workers === undefined || platform !== undefined)
     throw new UsageError(
       "inbox-cannot-work",
       platform === undefined

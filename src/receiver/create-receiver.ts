@@ -5,7 +5,7 @@ import { createExpansionReporter, type ExpandedListener } from "../dispatch/job-
 import { fromStored } from "../inbox/port/delivery.ts";
 import { createInboxWatch } from "../inbox/inbox-watch.ts";
 import { toSeen } from "../inbox/port/seen-store.ts";
-import { asWorking, asWriting, type StorageKind, type WorkingInbox } from "../inbox/port/inbox.ts";
+import { asWorking, asWriting, type StorageKind } from "../inbox/port/inbox.ts";
 import { NO_SOURCE } from "../inbox/port/tombstones.ts";
 import { createAccept, refuseAccept } from "../ingest/accept.ts";
 import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
@@ -255,7 +255,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     stats: () => ({
       role: lifecycle.role(),
       ...structuredClone(counters),
-      expired: expiredIn(working),
+      expired: work.expired(),
       secrets: reporter.secrets(),
     }),
     observe: (observer) => observers.add(observer),
@@ -277,7 +277,6 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
   setInternals(receiver, {
     clock: options.clock ?? clock,
     state: () => states.current,
-    works: working !== undefined,
     name,
     handlers,
     instruments: observers.instruments,
@@ -294,16 +293,8 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     ownSignals,
     workers: working?.capabilities.workers,
     problemSources,
+    pauses: working?.pauses,
     keyValues: working?.keyValues,
   });
   return receiver;
-}
-
-/** A user's inbox that cannot count now is not to break a look at the counters. */
-function expiredIn(inbox: WorkingInbox | undefined): number {
-  try {
-    return inbox?.stats().expired ?? 0;
-  } catch {
-    return 0;
-  }
 }

@@ -4,6 +4,7 @@ import type { ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
 import type { Capabilities, InboxWorkers } from "../inbox/port/inbox.ts";
 import type { KeyValues } from "../inbox/port/key-values.ts";
+import type { Pauses } from "../inbox/port/pauses.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
 import type { InFlightBytes } from "../ingest/read-body.ts";
 import type { Instruments } from "../observe/instruments.ts";
@@ -20,8 +21,6 @@ import type { Receiver } from "./receiver-types.ts";
 export interface Internals {
   readonly clock: Clock;
   readonly state: () => ReceiverState;
-  /** The inbox has a working half. */
-  readonly works: boolean;
   /** The option `name`. */
   readonly name: string;
   readonly handlers: Pick<Handlers, "some" | "handled" | "sealed">;
@@ -50,6 +49,8 @@ export interface Internals {
   readonly workers: Capabilities["workers"] | undefined;
   /** Asked by each `health()` for problems of other modules. They never throw. Remove yours when done. */
   readonly problemSources: Set<() => readonly Problem[]>;
+  /** Of the open inbox; undefined where it stores none. */
+  readonly pauses: Pick<Pauses, "current"> | undefined;
   /** Of the open inbox; undefined where it has none. */
   readonly keyValues: KeyValues | undefined;
 }
@@ -79,5 +80,5 @@ export function internalsOf(receiver: Receiver): Internals {
  * @throws UsageError `receiver-invalid` for anything that `createReceiver` did not make
  */
 export function hasOwnInbox(receiver: Receiver): boolean {
-  return internalsOf(receiver).works;
+  return internalsOf(receiver).workers !== undefined;
 }

@@ -73,7 +73,7 @@ export function createFreezeWarning({
  */
 export function workAfterResponse(receiver: Receiver): Promise<void> | undefined {
   const inside = findInternals(receiver);
-  return inside?.works === true && inside.handlers.some() ? work(receiver) : undefined;
+  return inside?.workers !== undefined && inside.handlers.some() ? work(receiver) : undefined;
 }
 
 async function work(receiver: Receiver): Promise<void> {

@@ -1,8 +1,8 @@
 import type { DispatchDeps } from "../dispatch/dispatch-deps.ts";
 import { createDispatcher } from "../dispatch/dispatcher.ts";
 import { EXPAND_AT_ONCE, expandEvents } from "../dispatch/expand.ts";
-import type { AccountDelay } from "../dispatch/flow-rules.ts";
-import type { Prefetched } from "../dispatch/prefetch.ts";
+import type { AccountDelay } from "../dispatch/claims/flow-rules.ts";
+import type { Prefetched } from "../dispatch/claims/prefetch.ts";
 import type { ExpansionReporter } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
 import type { NewEvent } from "../inbox/port/delivery.ts";
@@ -22,6 +22,8 @@ export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
   wake(): void;
   prefetched(): Prefetched;
   delays(): readonly AccountDelay[];
+  /** Jobs that were removed because of their age. */
+  expired(): number;
   idle(): Promise<void>;
   stop(drainMs: number): Promise<Closed>;
   ended(): Promise<void>;
@@ -99,6 +101,13 @@ export function createWork(
     wake: () => dispatcher?.wake(),
     delays: () => dispatcher?.delays() ?? [],
     prefetched: () => dispatcher?.prefetched() ?? { jobs: 0, oldestReceivedAt: undefined },
+    expired() {
+      try {
+        return inbox?.stats().expired ?? 0;
+      } catch {
+        return 0; // an inbox of anyone's making that cannot count now is not to break a look at the counters
+      }
+    },
     idle: async () => dispatcher?.idle(),
     stop: async (drainMs) => (await dispatcher?.stop(drainMs)) ?? { done: 0, released: 0, stuck: 0 },
     ended: async () => dispatcher?.ended(),

@@ -89,7 +89,7 @@ export function deltaSync<F extends SyncFamily>(
   family: F,
   options: DeltaSyncOptions<SyncRecords[F]>,
 ): ResourceSync {
-  const { clock, state, works, workers, problemSources } = internalsOf(receiver);
+  const { clock, state, workers, problemSources } = internalsOf(receiver);
   const rules = toRules(family);
   const days = assertAll(options, rules);
   const incomplete = new Map<string, SyncScope>();
@@ -131,7 +131,7 @@ export function deltaSync<F extends SyncFamily>(
   function assertWorking(): void {
     const current = state();
     if (current === "closing" || current === "closed") throw new ClosedError("closed", "The receiver is closed.");
-    if (!works || current === "working") return;
+    if (workers === undefined || current === "working") return;
     throw new UsageError(
       "sync-not-working",
       `run() was called while this process does not work on the inbox: it is ${current}.`,

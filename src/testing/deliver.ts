@@ -34,13 +34,13 @@ export type Delivered = Reply & {
  * expect(await delivery.settled()).toMatchObject([{ state: "done" }]);
  */
 export async function deliver(receiver: Receiver, event: Sendable, { secret, at }: SigningOptions): Promise<Delivered> {
-  const { clock, works } = internalsOf(receiver);
-  if (works) await receiver.start();
+  const { clock, workers } = internalsOf(receiver);
+  if (workers !== undefined) await receiver.start();
   const request = signedDelivery(event, { secret, at: at ?? new Date(clock.now()) });
   const followed = followDelivery(receiver, request.body);
   // Bytes of a reader are stored as they are; bytes that are given directly are copied first.
   const reply = await receiver.receive({ ...request, body: () => Promise.resolve(request.body) });
-  if (reply.status !== 200 || !works) followed.end();
+  if (reply.status !== 200 || workers === undefined) followed.end();
   const skip = skipperOf(clock);
 
   return {

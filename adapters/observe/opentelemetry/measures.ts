@@ -45,6 +45,7 @@ const GAUGES: readonly (readonly [name: string, unit: string, of: (counts: Healt
   ["hookline.jobs.oldest_waiting", "s", ({ oldestWaitingMs }) => oldestWaitingMs / 1_000],
   ["hookline.jobs.dead", "{job}", ({ dead }) => dead],
   ["hookline.jobs.unhandled", "{job}", ({ unhandled }) => unhandled],
+  ["hookline.jobs.paused", "{job}", ({ pausedWaiting = 0 }) => pausedWaiting],
   ["hookline.lanes.blocked", "{lane}", ({ blockedLanes }) => blockedLanes],
 ];
 

@@ -57,8 +57,10 @@ export async function familiesOf(
     ["gauge", "inbox_oldest_waiting_seconds", "Age of the oldest waiting job.", one(oldestSeconds)],
     ["gauge", "inbox_dead_jobs", "Jobs that failed for good.", one(inbox?.dead)],
     ["gauge", "inbox_unhandled_jobs", "Jobs that wait for a handler of their event.", one(inbox?.unhandled)],
+    ["gauge", "inbox_paused_jobs", "Waiting jobs that a pause holds.", one(inbox?.pausedWaiting)],
     ["gauge", "inbox_free_bytes", "Free space on the disk of the inbox.", one(inbox?.freeDiskBytes)],
     ["gauge", "blocked_lanes", "Lanes whose first job waits for its next attempt.", one(inbox?.blockedLanes)],
+    ["gauge", "paused_accounts", "Accounts of which something is paused.", one(inbox && pausedAccounts(internals))],
     ["gauge", "stuck_handlers", "Handlers that ignore their abort signal.", one(health.stuck)],
     ["gauge", "in_flight_bytes", "Bodies being read, and those that wait to be stored.", one(inFlightBytes.size)],
     ["gauge", "live", "0 where a restart can help.", one(Number(health.live))],
@@ -68,6 +70,16 @@ export async function familiesOf(
     ["gauge", "workers", "Processes that work on the inbox.", one(workers?.alive)],
     ["gauge", "shards", "Shards of the inbox that this process works on.", one(workers?.shards)],
   ];
+}
+
+/** Undefined where the inbox stores no pauses, or cannot say. */
+function pausedAccounts({ pauses }: Internals): number | undefined {
+  if (pauses === undefined) return undefined;
+  try {
+    return new Set(pauses.current().flatMap(({ accountId }) => accountId ?? [])).size;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Of each handler, and of the changes that are skipped because they have none. */

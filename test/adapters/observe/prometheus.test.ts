@@ -249,6 +249,21 @@ describe("the metrics for Prometheus", () => {
     expect([await value("workers"), await value("shards")]).toEqual([3, 22]);
   });
 
+  test("tell how many jobs a pause holds, and of how many accounts something is paused", async () => {
+    const { receiver, send, value } = watched();
+    receiver.on("email", () => {}, { consumer: "crm" });
+    await receiver.start();
+    expect([await value("inbox_paused_jobs"), await value("paused_accounts")]).toEqual([0, 0]);
+    await receiver.flow.pause({ consumer: "crm" }, { reason: "a migration" });
+    expect(await value("paused_accounts")).toBe(0);
+    for (const consumer of ["crm", "search"])
+      await receiver.flow.pause({ consumer, accountId: 2002 }, { reason: "asked for" });
+    await receiver.flow.pause({ accountId: 2003 }, { reason: "asked for" });
+    await send();
+    await expect.poll(() => value("inbox_paused_jobs")).toBe(1);
+    expect(await value("paused_accounts")).toBe(2);
+  });
+
   test("leave out what cannot be had", async () => {
     const inbox = ["inbox_waiting_jobs", "inbox_oldest_waiting_seconds", "inbox_dead_jobs", "inbox_unhandled_jobs"];
     const missing = async (text: Promise<string>): Promise<readonly string[]> => {
@@ -428,7 +443,9 @@ const LABELS = [
   "hookline_inbox_oldest_waiting_seconds ",
   "hookline_inbox_dead_jobs ",
   "hookline_inbox_unhandled_jobs ",
+  "hookline_inbox_paused_jobs ",
   "hookline_blocked_lanes ",
+  "hookline_paused_accounts ",
   "hookline_stuck_handlers ",
   "hookline_in_flight_bytes ",
   "hookline_live ",

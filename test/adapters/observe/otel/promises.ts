@@ -330,6 +330,7 @@ export const PROMISES: Readonly<Record<string, Promised>> = {
       "hookline.jobs.oldest_waiting": 0,
       "hookline.jobs.dead": 1,
       "hookline.jobs.unhandled": 1,
+      "hookline.jobs.paused": 0,
       "hookline.lanes.blocked": 0,
     });
     const attributes = measured.flatMap(({ points }) => points.map((point) => point.attributes));
