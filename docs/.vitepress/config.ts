@@ -135,7 +135,7 @@ export default defineConfig({
         "cli",
       ]),
       { text: "API", collapsed: true, items: apiItems() },
-      group("Extend", "extend", ["architecture", "mount", "inbox", "releasing", "../benchmarks"]),
+      group("Extend", "extend", ["architecture", "mount", "inbox", "releasing", "../benchmarks", "benchmark-history"]),
     ],
   },
 });
