@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { onTestFinished } from "vitest";
+import { COMPILE_CACHE } from "../support/compile-cache.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -32,7 +33,7 @@ export function startNode(
 ): Child {
   const child = spawn(process.execPath, ["--conditions=hookline-source", ...args], {
     cwd,
-    env: { PATH: process.env["PATH"], ...env },
+    env: { PATH: process.env["PATH"], ...COMPILE_CACHE, ...env },
     stdio: "pipe",
   });
   // One that does not read it closes it early.

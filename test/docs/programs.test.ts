@@ -6,6 +6,7 @@ import { text as readText } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withExamples } from "../../docs/tools/shown-examples.ts";
 import { startNode } from "../cli/child.ts";
+import { COMPILE_CACHE } from "../support/compile-cache.ts";
 import { blocksOf, pages, root } from "./pages.ts";
 
 /** Inside the repository, or `hookline` could not be found by its name. */
@@ -94,8 +95,7 @@ test("no page has code of a kind that no test looks at", () => {
 async function run(cwd: string): Promise<string> {
   const child = spawn(process.execPath, ["--conditions=hookline-source", "program.ts"], {
     cwd,
-    // What one has compiled, the others need not.
-    env: { NODE_COMPILE_CACHE: join(folder, "compiled") },
+    env: COMPILE_CACHE,
     timeout: 60_000,
   });
   const [printed, [code]] = await Promise.all([

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "vitest";
+import { COMPILE_CACHE } from "../support/compile-cache.ts";
 import { fastTmpdir } from "../support/fast-tmpdir.ts";
 import { root } from "./pages.ts";
 
@@ -64,7 +65,7 @@ export function openSandboxes(): Sandboxes {
           PATH: `${bin}:${process.env["PATH"]}`,
           HOME: folder,
           npm_config_update_notifier: "false",
-          NODE_COMPILE_CACHE: join(all, "compiled"),
+          ...COMPILE_CACHE,
           ...files,
           ...env,
         },
