@@ -84,6 +84,26 @@ describeInBrowser(() => {
     await shows(page.locator("#no-gaps"), "Nothing is missing");
   });
 
+  test("the pages of a list follow one another to its end, and lead back to the first", async () => {
+    await opened("/dead?type=email.created", {}, { dead: 120 });
+    const list = page.locator("#dead-jobs");
+    const ids = () => list.locator("tbody tr").getByRole("link").allTextContents();
+    const next = page.getByRole("link", { name: "Next page" });
+    const seen: string[] = [];
+    for (const rows of [50, 50, 23]) {
+      if (seen.length > 0) await next.click();
+      // Page by page, newest first.
+      await expect.poll(async () => seen.length === 0 || Number((await ids())[0]) < Number(seen.at(-1))).toBe(true);
+      const found = await ids();
+      expect(found).toHaveLength(rows);
+      seen.push(...found);
+    }
+    expect(new Set(seen).size).toBe(123);
+    await expect.poll(() => next.isVisible()).toBe(false);
+    await page.getByRole("link", { name: "First page" }).click();
+    await expect.poll(async () => (await ids())[0]).toBe(seen[0]);
+  });
+
   test("who only reads has no buttons for changes, and no content", async () => {
     await opened("/dead?type=email.created", {}, { access: {} });
     await shows(page.locator("#dead-jobs tbody tr").first(), "TypeError");
