@@ -1,5 +1,5 @@
 import { UsageError } from "./errors.ts";
-import { cutText } from "./text.ts";
+import { cutText } from "./thrown.ts";
 
 /**
  * Refuses unknown option names: a misspelt one would be ignored silently.

@@ -1,5 +1,3 @@
-import { cutText } from "./text.ts";
-
 /** An error's message may be a whole HTML page. */
 const MAX_CHARACTERS = 2_000;
 
@@ -55,4 +53,9 @@ function textOf(read: () => unknown): string {
 
 function toStorable(text: string): string {
   return cutText(text, MAX_CHARACTERS).replaceAll(/[\0\p{Surrogate}]/gu, "\uFFFD");
+}
+
+/** The first characters of a text. Not half of a surrogate pair at its end, which no database stores. */
+export function cutText(text: string, mostCharacters: number): string {
+  return text.length <= mostCharacters ? text : text.slice(0, mostCharacters).replace(/[\uD800-\uDBFF]$/, "");
 }

@@ -6,8 +6,8 @@ import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createCompletions } from "./calls/completions.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { createBacklog, nextTurn, type BacklogOptions } from "./expand.ts";
-import { createFlowRules, type AccountDelay } from "./flow-rules.ts";
-import { createPrefetcher, type Prefetched } from "./prefetch.ts";
+import { createFlowRules, type AccountDelay } from "./claims/flow-rules.ts";
+import { createPrefetcher, type Prefetched } from "./claims/prefetch.ts";
 import { createJobRunner } from "./calls/run-job.ts";
 import { createSettleQueue } from "./settle-queue.ts";
 import { createUnhandledSweep } from "./unhandled-sweep.ts";
@@ -111,8 +111,8 @@ export function createDispatcher(
    * Expand: deliveries that were stored without jobs (by another process, or before `start()`) become jobs: the oldest first, page by
    *   page, beside the loop: handlers of the first page run while the rest waits. A delivery that this process stores has its jobs already.
    * Sweep: when this process becomes the worker, unhandled jobs that have a handler by now become waiting jobs, at the tail of their
-   *   lanes. Where many work, the inbox says when. That goes on beside the loop, a page a commit: the next page follows when fewer jobs wait than a page has, at the latest
-   *   after a second. So neither the start nor a fresh job waits for the sweep, and no stuck lane ends it.
+   *   lanes. Where many work, the inbox says when. That goes on beside the loop, a page a commit: the next page follows when fewer jobs
+   *   wait than a page has, at the latest after a second. So neither the start nor a fresh job waits for it, and no stuck lane ends it.
    * Claim: the inbox gives the heads of free lanes that are due, each with the jobs behind it that merge with it.
    * Prefetch: running and waiting to start are twice `concurrency` claims, or, where handlers are fast, as many as started within 50 ms;
    *   at most 512, or `concurrency` where that is more.
@@ -213,12 +213,7 @@ export function createDispatcher(
   }
 
   const hasEnded = (): boolean =>
-    !looping &&
-    !expanding &&
-    !sweep.running() &&
-    claims.releasing() === 0 &&
-    runner.running() === 0 &&
-    runner.settling() === 0;
+    !looping && !expanding && !sweep.running() && claims.releasing() + runner.running() + runner.settling() === 0;
   const isIdle = (): boolean =>
     working ? !loopAgain && exhausted && hasEnded() && claims.prefetched().jobs === 0 : stopped || hasEnded();
 

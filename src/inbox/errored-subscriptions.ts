@@ -1,5 +1,5 @@
 import type { SingleEvent } from "../protocol/event-types.ts";
-import { cutText } from "../text.ts";
+import { cutText } from "../thrown.ts";
 import type { ErroredSubscription, KnownSubscription, LifecycleNotice, NoticeOrigin } from "./port/subscriptions.ts";
 
 /** Subscriptions in error, in memory. */

@@ -1,8 +1,7 @@
 import { kindOf } from "../assert.ts";
 import { UsageError } from "../errors.ts";
 import type { Envelope } from "../protocol/event-types.ts";
-import { cutText } from "../text.ts";
-import { catchRejection } from "../thrown.ts";
+import { catchRejection, cutText } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import type { IngestDeps } from "./types.ts";
 

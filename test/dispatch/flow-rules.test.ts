@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createFlowRules } from "../../src/dispatch/flow-rules.ts";
+import { createFlowRules } from "../../src/dispatch/claims/flow-rules.ts";
 import type { Claim } from "../../src/inbox/port/claims.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { logRecorder } from "../support/log-recorder.ts";

@@ -4,7 +4,7 @@ import {
   SUSPECT_MS,
   TURN_MS,
   type PoisonIsolation,
-} from "../../src/dispatch/poison-isolation.ts";
+} from "../../src/dispatch/claims/poison-isolation.ts";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 
 const WAITING = { suspects: true, nothingElse: false };

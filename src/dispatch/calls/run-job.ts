@@ -13,7 +13,7 @@ import { reportEnd, reportStart, type CallJobs, type EndedCall } from "../job-re
 import { eventAt } from "./job-view.ts";
 import { toFacts, toMergedCall, type MergedCall } from "./merged-call.ts";
 import { mergeEvents } from "./merged-event.ts";
-import { SUSPECT_MS } from "../poison-isolation.ts";
+import { SUSPECT_MS } from "../claims/poison-isolation.ts";
 import { retryErrorOf } from "../retries/retry-errors.ts";
 import { createRetryTime } from "../retries/retry-time.ts";
 import { accountDelay, outcomesOf, toJobError, type CallResult } from "../retries/retry-policy.ts";

@@ -1,5 +1,5 @@
 import type { InboxDisk, InboxStats, Readiness, WorkingInbox, WritingInbox } from "../../inbox/port/inbox.ts";
-import type { AccountDelay } from "../../dispatch/flow-rules.ts";
+import type { AccountDelay } from "../../dispatch/claims/flow-rules.ts";
 import type { Pause } from "../../inbox/port/pauses.ts";
 import type { ErroredSubscription } from "../../inbox/port/subscriptions.ts";
 import type { InFlightBytes } from "../../ingest/read-body.ts";

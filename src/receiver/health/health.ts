@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock.ts";
 import type { HandlerCalls } from "../../dispatch/calls/handler-calls.ts";
-import type { AccountDelay } from "../../dispatch/flow-rules.ts";
-import type { Prefetched } from "../../dispatch/prefetch.ts";
+import type { AccountDelay } from "../../dispatch/claims/flow-rules.ts";
+import type { Prefetched } from "../../dispatch/claims/prefetch.ts";
 import type { InboxWatch } from "../../inbox/inbox-watch.ts";
 import { listOf, toPause } from "../../inbox/pauses.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";

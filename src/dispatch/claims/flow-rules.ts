@@ -1,10 +1,10 @@
-import { LOOK_AGAIN_MS, type Timer } from "../clock.ts";
-import { listOf, pausedBy, toPause } from "../inbox/pauses.ts";
-import type { Claim, ClaimRules } from "../inbox/port/claims.ts";
-import type { Pause, Pauses } from "../inbox/port/pauses.ts";
-import { catchRejection } from "../thrown.ts";
-import { accountOf } from "./calls/job-view.ts";
-import type { DispatchDeps } from "./dispatch-deps.ts";
+import { LOOK_AGAIN_MS, type Timer } from "../../clock.ts";
+import { listOf, pausedBy, toPause } from "../../inbox/pauses.ts";
+import type { Claim, ClaimRules } from "../../inbox/port/claims.ts";
+import type { Pause, Pauses } from "../../inbox/port/pauses.ts";
+import { catchRejection } from "../../thrown.ts";
+import { accountOf } from "../calls/job-view.ts";
+import type { DispatchDeps } from "../dispatch-deps.ts";
 
 /** What keeps jobs of this process from starting, beside slots: pauses, and delays of accounts. */
 export interface FlowRules extends ClaimRules {

@@ -1,13 +1,13 @@
 import PQueue from "p-queue";
-import type { Claim, ClaimedJob, JobOutcome } from "../inbox/port/claims.ts";
-import type { WorkingInbox } from "../inbox/port/inbox.ts";
+import type { Claim, ClaimedJob, JobOutcome } from "../../inbox/port/claims.ts";
+import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import { createClaimsAhead } from "./claims-ahead.ts";
-import type { DispatchDeps } from "./dispatch-deps.ts";
+import type { DispatchDeps } from "../dispatch-deps.ts";
 import type { FlowRules } from "./flow-rules.ts";
 import { createPrefetchSize } from "./prefetch-size.ts";
 import { createPoisonIsolation } from "./poison-isolation.ts";
-import type { JobRunner } from "./calls/run-job.ts";
-import type { Settle } from "./settle-queue.ts";
+import type { JobRunner } from "../calls/run-job.ts";
+import type { Settle } from "../settle-queue.ts";
 
 /** Most jobs that one call may settle. */
 const MERGE_MAX = 1_000;

@@ -1,6 +1,6 @@
-import { createFifo, type Fifo } from "../inbox/collections/fifo.ts";
-import type { Claim } from "../inbox/port/claims.ts";
-import { accountOf } from "./calls/job-view.ts";
+import { createFifo, type Fifo } from "../../inbox/collections/fifo.ts";
+import type { Claim } from "../../inbox/port/claims.ts";
+import { accountOf } from "../calls/job-view.ts";
 
 /** Claims that have not started: accounts take turns here as well, or a prefetch of one would go before all others. */
 export interface ClaimsAhead extends Pick<Fifo<Claim>, "push" | "shift" | "filter" | "size"> {

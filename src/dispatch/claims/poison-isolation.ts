@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock, Timer } from "../../clock.ts";
 
 /**
  * Isolates suspects, jobs over which the process died twice: only suspects run beside a suspect. Suspects and all others take turns
