@@ -31,6 +31,15 @@ const KAFKA = "test/examples/kafka.test.ts";
 /** The pages of the emulator and of the dashboard. */
 const inBrowser = ["test/emulator/page.test.ts", "test/emulator/docs-page.test.ts", "test/dashboard/page.test.ts"];
 
+/** Simulated worlds, and what takes ten seconds and more each. */
+const LONG = [
+  "test/sim/**/*.test.ts",
+  "test/emulator/simulation/**/*.test.ts",
+  "test/adapters/inbox/sqlite.{suite,crash,retention-per-delivery,parked-lanes}.test.ts",
+  "test/sync/delta-sync.property.test.ts",
+  "test/emulator/http/openapi.test.ts",
+];
+
 /** What `npm test` runs. */
 const unit: TestProjectInlineConfiguration = {
   ...fromSource,
@@ -49,10 +58,23 @@ const unit: TestProjectInlineConfiguration = {
       "test/site/**",
       ...inBrowser,
       ...onPostgres,
+      ...LONG,
     ],
     // A process of its own for each file would take a third of the time.
     isolate: false,
     // Long enough for a busy machine: it only ends tests that hang.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+};
+
+const long: TestProjectInlineConfiguration = {
+  ...fromSource,
+  test: {
+    name: "long",
+    include: LONG,
+    exclude: [...configDefaults.exclude, ...onPostgres],
+    isolate: false,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
@@ -140,7 +162,7 @@ const browser: TestProjectInlineConfiguration = {
 
 export default defineConfig({
   test: {
-    projects: [unit, docs, bench, postgres, faults, mounts, packed, deploy, browser],
+    projects: [unit, long, docs, bench, postgres, faults, mounts, packed, deploy, browser],
     // More than there are cores: many tests wait for processes, servers and the disk.
     maxWorkers: "150%",
     // V8 frees the wrappers of WebAssembly's imports twice where threads that run TypeScript end while `fetch` is busy, and the process
