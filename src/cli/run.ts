@@ -3,7 +3,7 @@ import { HELP_FLAG, parseArguments, tokensOf } from "./arguments.ts";
 import { CommandError, EXIT, type Command, type ExitCode, type Io } from "./command.ts";
 import { commandHelp, mainHelp } from "./help.ts";
 import { exitCodeOf } from "./terminal/printer.ts";
-import { version } from "./version.ts";
+import { tooOldNode, version } from "./version.ts";
 
 /**
  * By their first word, in the order of the help; the command of that word alone is first. Only what is called is loaded: a container's health
@@ -49,6 +49,8 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   io.stderr.on("error", () => {});
   let found: FoundCommand | undefined;
   try {
+    const problem = tooOldNode(process.versions.node);
+    if (problem !== undefined) throw new CommandError(EXIT.failed, problem);
     found = await findCommand(args);
     const code = await (found === undefined ? runMain(args, io) : runCommand(found, io));
     return code === EXIT.done ? await flushed(io) : code;

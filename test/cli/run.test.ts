@@ -9,6 +9,7 @@ import { INBOX_COMMANDS } from "../../src/cli/inbox/inbox-commands.ts";
 import { run } from "../../src/cli/run.ts";
 import { SUBSCRIPTIONS_COMMANDS } from "../../src/cli/subscriptions/subscriptions-commands.ts";
 import { SEND_NAMES } from "../../src/cli/send/compose-events.ts";
+import { tooOldNode } from "../../src/cli/version.ts";
 import { startCli } from "./child.ts";
 import { runCli } from "./in-process.ts";
 
@@ -294,6 +295,16 @@ describe("help", () => {
       for (const line of cli.out().split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
     }
   });
+});
+
+test("a Node that is too old is named, with the oldest one that works", () => {
+  const oldest = manifest.engines.node.replace(">=", "");
+  expect(tooOldNode("20.20.2")).toMatch(
+    new RegExp(`^This is Node 20.20.2, and Hookline needs Node ${oldest} or newer`),
+  );
+  expect(tooOldNode("9.0.0")).toBeDefined();
+  expect(tooOldNode("22.9.0")).toBeDefined();
+  for (const version of [`${oldest}.0`, "22.100.0", "24.0.0", "100.1.0"]) expect(tooOldNode(version)).toBeUndefined();
 });
 
 test.each([["--version"], ["-v"]])("%s prints the package's version", async (word) => {
