@@ -104,7 +104,7 @@ describe("hookline emulator load", () => {
     const cli = runCli(["emulator", "load", "--to", app.url, "--rate", "200", "--seconds", "1"], { env });
     expect(await cli.ended).toBe(0);
     expect(cli.out()).toMatch(
-      /^sent {6}200 in [\d.]+ m?s\naccepted {2}\d+ per second\n200 {7}200 {2}\w[\w ]+\nlatency {3}p50 [\d.,]+ ms {2}p99 [\d.,]+ ms\n$/,
+      /^sent {6}200 in [\d.,]+ m?s\naccepted {2}\d+ per second\n200 {7}200 {2}\w[\w ]+\nlatency {3}p50 [\d.,]+ ms {2}p99 [\d.,]+ ms\n$/,
     );
     await until(() => app.handled.length === 200);
   });
