@@ -31,7 +31,7 @@ const KAFKA = "test/examples/kafka.test.ts";
 /** The pages of the emulator and of the dashboard. */
 const inBrowser = ["test/emulator/page.test.ts", "test/emulator/docs-page.test.ts", "test/dashboard/page.test.ts"];
 
-/** Simulated worlds, and what takes ten seconds and more each. */
+/** Simulated worlds, the suite of inboxes in a file, and properties that run for long. */
 const LONG = [
   "test/sim/**/*.test.ts",
   "test/emulator/simulation/**/*.test.ts",

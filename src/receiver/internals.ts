@@ -3,6 +3,7 @@ import type { Handlers } from "../dispatch/handlers.ts";
 import type { ExpandedListener } from "../dispatch/job-reporter.ts";
 import { UsageError } from "../errors.ts";
 import type { Capabilities, InboxWorkers } from "../inbox/port/inbox.ts";
+import { listOf, toPause } from "../inbox/pauses.ts";
 import type { KeyValues } from "../inbox/port/key-values.ts";
 import type { Pauses } from "../inbox/port/pauses.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
@@ -81,4 +82,16 @@ export function internalsOf(receiver: Receiver): Internals {
  */
 export function hasOwnInbox(receiver: Receiver): boolean {
   return internalsOf(receiver).workers !== undefined;
+}
+
+/** Accounts of which something is paused. Undefined where the inbox stores no pauses. @throws TypeError where it gives no list */
+export function pausedAccounts({ pauses }: Internals): number | undefined {
+  return (
+    pauses &&
+    new Set(
+      listOf(pauses)
+        .flatMap(toPause)
+        .flatMap(({ accountId }) => accountId ?? []),
+    ).size
+  );
 }

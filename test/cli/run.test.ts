@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { INBOX_COMMANDS } from "../../src/cli/inbox/inbox-commands.ts";
 import { run } from "../../src/cli/run.ts";
@@ -305,6 +305,15 @@ test("a Node that is too old is named, with the oldest one that works", () => {
   expect(tooOldNode("9.0.0")).toBeDefined();
   expect(tooOldNode("22.9.0")).toBeDefined();
   for (const version of [`${oldest}.0`, "22.100.0", "24.0.0", "100.1.0"]) expect(tooOldNode(version)).toBeUndefined();
+});
+
+test("no command begins on a Node that is too old", async () => {
+  const versions = Object.getOwnPropertyDescriptor(process, "versions")!;
+  onTestFinished(() => void Object.defineProperty(process, "versions", versions));
+  Object.defineProperty(process, "versions", { ...versions, value: { ...process.versions, node: "20.20.2" } });
+  const cli = runCli(["serve", "--port", "0"]);
+  expect(await cli.ended).toBe(1);
+  expect(cli.err()).toMatch(/^hookline: This is Node 20\.20\.2, and Hookline needs Node/);
 });
 
 test.each([["--version"], ["-v"]])("%s prints the package's version", async (word) => {

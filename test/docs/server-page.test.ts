@@ -14,7 +14,6 @@ import {
 import { join } from "node:path";
 import { text as readText } from "node:stream/consumers";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { COMPILE_CACHE } from "../support/compile-cache.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/http.ts";
 import { bodyOf, change } from "../support/make-delivery.ts";
@@ -150,7 +149,7 @@ async function startApp(options: Start = {}) {
     ["-c", `umask ${settingOf("UMask")}; exec "${process.execPath}" --conditions=hookline-source app.js`],
     {
       cwd: folder,
-      env: { PATH: process.env["PATH"], ...COMPILE_CACHE, SIGNING_SECRET: "whsec", INBOX: file, ...ports },
+      env: { PATH: process.env["PATH"], SIGNING_SECRET: "whsec", INBOX: file, ...ports },
       stdio: ["ignore", "pipe", "pipe"],
       ...someUser,
     },

@@ -1,7 +1,7 @@
 import type { Receiver } from "../../../src/index.ts";
 import { REFUSALS } from "../../../src/ingest/responses.ts";
 import { CHANGE_FAMILIES, CHANGE_TYPES, familyOf } from "../../../src/protocol/event-names.ts";
-import type { Internals } from "../../../src/receiver/internals.ts";
+import { pausedAccounts, type Internals } from "../../../src/receiver/internals.ts";
 import { countsOfInbox } from "../inbox-counts.ts";
 import type { Counting, Histogram } from "./counting.ts";
 import type { Family } from "./text-format.ts";
@@ -28,7 +28,7 @@ export async function familiesOf(
   const jobs = jobsOf(counting, internals);
   /** The same numbers from each process of one inbox. */
   const inbox = countsOfInbox(health, internals);
-  // It counts without an error here: `health()` has just done so.
+  // They count without an error here: `health()` has just done so.
   const workers = inbox && internals.inboxWorkers();
   const oldestSeconds = inbox && inbox.oldestWaitingMs / 1_000;
   const answered = Object.entries(stats.answered);
@@ -70,16 +70,6 @@ export async function familiesOf(
     ["gauge", "workers", "Processes that work on the inbox.", one(workers?.alive)],
     ["gauge", "shards", "Shards of the inbox that this process works on.", one(workers?.shards)],
   ];
-}
-
-/** Undefined where the inbox stores no pauses, or cannot say. */
-function pausedAccounts({ pauses }: Internals): number | undefined {
-  if (pauses === undefined) return undefined;
-  try {
-    return new Set(pauses.current().flatMap(({ accountId }) => accountId ?? [])).size;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Of each handler, and of the changes that are skipped because they have none. */

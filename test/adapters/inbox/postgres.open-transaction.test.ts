@@ -66,17 +66,7 @@ test.each<[what: string, outcome: JobOutcome]>([
   ["done", { to: "done" }],
   ["tried again", { to: "retry", at: 0, delayMs: 0, counted: true, error: { name: "Error", message: "no", at: 0 } }],
 ])("a job that is %s while somebody holds its row is settled later, and stops nothing else", async (_what, outcome) => {
-  const { app, connectionString } = await database();
-  const inbox = openDatabase(connectionString);
-  onTestFinished(() => inbox.close());
-  await inbox.open({ name: "default", clock: wallClock(), log: toLogger(false), dedupeWindowMs: 86_400_000 });
-  await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
-  await storeAll(inbox, mail([one("a"), { id: "b", lane: "default other" }]));
-  const claims = await claimAll(inbox);
-  const holding = await app.connect();
-  onTestFinished(() => holding.release());
-  await holding.query("begin");
-  await holding.query("select from hookline.job where lane = 'default other' for update");
+  const { app, inbox, claims, holding } = await withHeldRow();
   const { beat } = (await ownerOfOldest(app))[0]!;
 
   const settling = claims.map((claim) => inbox.settle([{ claim, outcomes: [outcome] }]));
@@ -94,17 +84,8 @@ test.each<[what: string, outcome: JobOutcome]>([
 });
 
 test("a job that is settled together with one whose row somebody holds is known to be settled when it is asked for alone", async () => {
-  const { app, connectionString } = await database();
-  const inbox = openDatabase(connectionString);
-  onTestFinished(() => inbox.close());
-  await inbox.open({ name: "default", clock: wallClock(), log: toLogger(false), dedupeWindowMs: 86_400_000 });
-  await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
-  await storeAll(inbox, mail([one("a"), { id: "b", lane: "default other" }]));
-  const settlements = (await claimAll(inbox)).map((claim) => ({ claim, outcomes: [{ to: "done" } as const] }));
-  const holding = await app.connect();
-  onTestFinished(() => holding.release());
-  await holding.query("begin");
-  await holding.query("select from hookline.job where lane = 'default other' for update");
+  const { app, inbox, claims, holding } = await withHeldRow();
+  const settlements = claims.map((claim) => ({ claim, outcomes: [{ to: "done" } as const] }));
   const settling = inbox.settle(settlements);
   await eventually(async () => expect((await app.query("select from hookline.job")).rowCount).toBe(1));
   const a = settlements.find(({ claim }) => recordsOf([claim]).flat()[0] === "a");
@@ -131,6 +112,22 @@ test("a process that is killed within its transaction has done nothing: another 
   expect(attempts).toEqual([2]);
   expect((await app.query("select id, by from effect")).rows).toEqual([{ id: "long", by: "test" }]);
 });
+
+/** An inbox whose two jobs are claimed, of which somebody holds the row of `b`. */
+async function withHeldRow() {
+  const { app, connectionString } = await database();
+  const inbox = openDatabase(connectionString);
+  onTestFinished(() => inbox.close());
+  await inbox.open({ name: "default", clock: wallClock(), log: toLogger(false), dedupeWindowMs: 86_400_000 });
+  await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
+  await storeAll(inbox, mail([one("a"), { id: "b", lane: "default other" }]));
+  const claims = await claimAll(inbox);
+  const holding = await app.connect();
+  onTestFinished(() => holding.release());
+  await holding.query("begin");
+  await holding.query("select from hookline.job where lane = 'default other' for update");
+  return { app, inbox, claims, holding };
+}
 
 /** The server's, in milliseconds. */
 async function timeOf(app: pg.Pool): Promise<number> {

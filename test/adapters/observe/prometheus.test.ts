@@ -275,6 +275,10 @@ describe("the metrics for Prometheus", () => {
     await opened.receiver.start();
     expect(await missing(opened.metrics.text())).toEqual([]);
     for (const name of ["inbox_free_bytes", "workers", "shards"]) expect(await opened.value(name)).toBeUndefined();
+    const unpausable = watched({ inbox: stubInbox(() => ({ pauses: undefined })) });
+    await unpausable.receiver.start();
+    expect(await unpausable.value("inbox_waiting_jobs")).toBe(0);
+    expect(await unpausable.value("paused_accounts")).toBeUndefined();
     await opened.receiver.close();
     expect(await missing(opened.metrics.text())).toEqual(all);
     const broken = watched({
