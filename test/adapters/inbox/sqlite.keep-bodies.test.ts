@@ -152,6 +152,28 @@ test("what is not expanded yet keeps its body, and what came before it does not 
   expect(bodies()).toBe(0);
 });
 
+test("a job that runs since the commit that made it keeps its body, also where it was made later than its delivery", async () => {
+  const { inbox, mailNow, settleDue, pass, bodies, rows } = await bench();
+  const late = [mailNow("a"), mailNow("b")];
+  await inbox.store(late.map((one) => raw(one)));
+  const expansions = (await inbox.unexpanded(2)).map(({ id }, index) => ({
+    id,
+    events: late[index]?.events ?? [],
+    cursor: undefined,
+  }));
+  await inbox.claim({ max: 1, mergeMax: 1, ahead: () => 1 });
+  await inbox.expand(expansions.slice(0, 1));
+  const { claims } = await inbox.claim({ max: 1, mergeMax: 1 });
+  expect([claims.length, rows("job")]).toEqual([1, 0]);
+  await inbox.expand(expansions.slice(1));
+  await settleDue();
+  await pass(2);
+  expect(bodies()).toBe(1);
+  await inbox.settle(claims.map((claim) => ({ claim, outcomes: [{ to: "done" }] })));
+  await pass(2);
+  expect(bodies()).toBe(0);
+});
+
 test("a job that is tried again keeps its body until it is done", async () => {
   const { clock, store, settleDue, pass, bodies } = await bench();
   await store(["a"]);

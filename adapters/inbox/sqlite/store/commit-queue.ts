@@ -62,6 +62,7 @@ const WORKER_ONLY: ReadonlySet<Verb> = new Set([
   "expand",
   "reopen",
   "retain",
+  "removeBodies",
   "vacuum",
   "removeUnusable",
   "putKeyValue",

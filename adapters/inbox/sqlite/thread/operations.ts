@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { createJobChanges, type JobChanges } from "../jobs/change-jobs.ts";
 import { createAdminRequests, type AdminRequests, type SecureErase } from "../jobs/request-pages.ts";
-import { createBodyRemoval } from "../upkeep/body-removal.ts";
+import { createBodyRemoval, type BodyRemoval } from "../upkeep/body-removal.ts";
 import { createNeededDeliveries } from "../upkeep/needed-deliveries.ts";
 import { createRetentionSteps, createVacuum, type RetentionSteps, type Vacuum } from "../upkeep/retention-steps.ts";
 import { createClaimOperations, type ClaimOperations } from "./claim-operations.ts";
@@ -30,6 +30,7 @@ export interface Operations
     Pick<JobChanges, "reopen">,
     AdminRequests,
     RetentionSteps,
+    Pick<BodyRemoval, "removeBodies">,
     Vacuum,
     TombstoneTable,
     Omit<SubscriptionTable, "note" | "forgetAccount">,
@@ -130,7 +131,8 @@ export function createOperations(
     endedGroups: ended.endedGroups,
     reopen: changes.reopen,
     ...createAdminRequests(db, { state, finder, changes, windows }),
-    ...createRetentionSteps(db, { state, lists, jobs, needed, bodies }),
+    ...createRetentionSteps(db, { state, lists, jobs, needed }),
+    removeBodies: bodies.removeBodies,
     ...createVacuum(db),
     ...createTombstoneTable(db, { state, subscriptions }),
     ...subscriptions,

@@ -10,7 +10,7 @@ export interface BodyRemoval {
   /** A job ended, or was removed. */
   ended(delivery: number): void;
   /** Some bodies. @returns whether there may be more */
-  step(turn: BodyTurn): boolean;
+  removeBodies(turn: BodyTurn): boolean;
   /** A transaction was rolled back. */
   undo(): void;
 }
@@ -95,7 +95,7 @@ export function createBodyRemoval(db: DatabaseSync, needed: NeededDeliveries): B
     ended(delivery) {
       if (isOn && delivery <= after) again.add(delivery);
     },
-    step(turn) {
+    removeBodies(turn) {
       if (turn === "anew" || !isOn) {
         after = 0;
         again.clear();

@@ -33,7 +33,9 @@ export function createNeededDeliveries(
        UNION ALL SELECT delivery FROM range CROSS JOIN dead WHERE dead.id >= range.first AND dead.id < range.end
        UNION ALL SELECT delivery FROM range CROSS JOIN unhandled WHERE unhandled.id >= range.first AND unhandled.id < range.end`,
     ),
-    anyList: db.prepare("SELECT 1 FROM job_list WHERE delivery BETWEEN ? AND ? LIMIT 1"),
+    later: db.prepare(
+      `SELECT min(first_job) AS first, max(first_job + ${LENGTH}) AS end FROM job_list WHERE delivery BETWEEN ? AND ?`,
+    ),
   };
   // Where the last one is gone, the jobs of those before it have ids below its own.
   const endOf = (last: number): number => Number(sql.end.get(last)?.["end"] ?? last + 1);
@@ -45,10 +47,12 @@ export function createNeededDeliveries(
     },
     byRunning(first, last) {
       // Most that run are of newer deliveries: their lists are not read.
-      const before = sql.anyList.get(first, last) === undefined ? endOf(last) : Infinity;
+      const end = endOf(last);
+      const later = sql.later.get(first, last);
+      const [laterFirst, laterEnd] = [Number(later?.["first"] ?? Infinity), Number(later?.["end"])];
       const ids = [...state.mark.entries()].flatMap(({ id, isFresh }) => {
-        const delivery = isFresh && id > first && id < before ? lists.find(id)?.delivery : undefined;
-        return delivery ?? [];
+        const isNear = (id > first && id < end) || (id >= laterFirst && id < laterEnd);
+        return (isFresh && isNear ? lists.find(id)?.delivery : undefined) ?? [];
       });
       return new Set(ids);
     },

@@ -3,7 +3,6 @@ import type { FileState } from "../thread/file-state.ts";
 import type { JobLists } from "../jobs/job-lists.ts";
 import { isKey, isNumber, rowsOf, toNumber } from "../schema/columns.ts";
 import type { Ended, JobTable } from "../schema/job-table.ts";
-import type { BodyRemoval, BodyTurn } from "./body-removal.ts";
 import { IDS, type NeededDeliveries } from "./needed-deliveries.ts";
 
 /** Until when what is stored has had its time, milliseconds since the epoch; what is stamped at it or before goes. */
@@ -34,8 +33,6 @@ export interface RetentionSteps {
 interface RetainInput extends RetainLimits {
   /** The delivery behind which to go on. */
   readonly after: number;
-  /** Bodies go too. */
-  readonly bodies?: BodyTurn | undefined;
 }
 
 /** What a step did with a page of deliveries. */
@@ -76,12 +73,11 @@ interface RetentionStepsDeps {
   readonly lists: JobLists;
   readonly jobs: JobTable;
   readonly needed: NeededDeliveries;
-  readonly bodies: BodyRemoval;
 }
 
 export function createRetentionSteps(
   db: DatabaseSync,
-  { state, lists, jobs, needed, bodies }: RetentionStepsDeps,
+  { state, lists, jobs, needed }: RetentionStepsDeps,
 ): RetentionSteps {
   const sql = {
     newest: db.prepare(
@@ -159,7 +155,7 @@ export function createRetentionSteps(
       savedAt = -Infinity;
       return Number(sql.saved.get()?.["value"]) || Number(sql.newest.get()?.["at"]) || undefined;
     },
-    retain({ unhandled, dead, keys, tombstones, trusted, bodies: removes, ...scan }) {
+    retain({ unhandled, dead, keys, tombstones, trusted, ...scan }) {
       save(trusted);
       const deliveries = removeDeliveries(scan);
       const expired = removeEnded("dead", dead);
@@ -168,7 +164,6 @@ export function createRetentionSteps(
         removeEnded("unhandled", unhandled) === ENDED,
         expired === ENDED,
         sql.removeKeys.run(keys).changes === KEYS,
-        removes !== undefined && bodies.step(removes),
       ].includes(true);
       sql.removeTombstones.run(tombstones);
       return { ...deliveries, expired, isMore };

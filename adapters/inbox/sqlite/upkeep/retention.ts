@@ -72,15 +72,16 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
     do {
       scan.begin(host().clock.now());
       for (let isMore = true; isMore && (await wait(PAUSE_MS, mine)) && works();) {
-        const step = await commits.add("retain", { ...limits(), after: scan.after, bodies });
-        bodies &&= "on";
+        const step = await commits.add("retain", { ...limits(), after: scan.after });
         isMore = scan.advance(step) || step.isMore;
         expired.add(step.expired);
       }
+      for (let isMore = bodies !== undefined; isMore && (await wait(PAUSE_MS, mine)) && works(); bodies = "on")
+        isMore = await commits.add("removeBodies", bodies ?? "on");
+      bodies &&= "pass";
       while ((await wait(PAUSE_MS, mine)) && works() && (await commits.add("vacuum", undefined)));
       expired.tell();
       watch();
-      bodies &&= "pass";
       time.pass(everyMs);
     } while (await wait(everyMs, mine));
   }
