@@ -4,7 +4,10 @@ import { createFetchMount } from "./shared/mount-fetch.ts";
 import { AFTER_HANDLERS, assertMountOptions, type AnyMountOptions } from "./shared/mount.ts";
 
 export interface FetchOptions extends MountOptions<Request> {
-  /** The platform's function that lets work go on after the answer. It has an effect only with an inbox of your own that outlives the function. */
+  /**
+   * The platform's function that lets work go on after the answer. It has an effect only where handlers are registered, with `postgresInbox` or
+   * an inbox of your own that outlives the function.
+   */
   waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }
 

@@ -72,7 +72,8 @@ export const FORWARD_FLAGS = {
   only: {
     ...NAMES,
     value: "<names>",
-    about: "Hand over these events or families alone; others wait in the inbox without a handler. Default: all.",
+    about:
+      "Hand over only these events or families. Other families wait in the inbox for 7 days; other changes of a family of which one change is named are skipped. Default: all.",
   },
   "allow-link-local": {
     about: "Forward to 169.254.0.0/16 too, where clouds give credentials away.",
