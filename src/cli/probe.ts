@@ -1,4 +1,4 @@
-import { toFailure } from "./answers/request-failure.ts";
+import { toFailure, toSentence } from "./answers/request-failure.ts";
 import { ask } from "./check/ask.ts";
 import { CommandError, defineCommand, EXIT } from "./command.ts";
 import { APP_URL } from "./flags.ts";
@@ -46,7 +46,7 @@ takes the process out of a load balancer.`,
     } catch (error) {
       const { code, words } = toFailure(error, url);
       const why = code === "TIMEOUT" ? `no answer within ${LIMIT_MS / 1_000} s` : words;
-      io.stderr.write(`${url} gave no answer: ${toPlain(why)}.\n`);
+      io.stderr.write(`${toSentence(`${url} gave no answer: ${toPlain(why)}`)}\n`);
     }
     return EXIT.failed;
   },

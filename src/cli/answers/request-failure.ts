@@ -16,6 +16,11 @@ export function toFailure(error: unknown, url: string): RequestFailure {
   return { code, words: wordsOf(code, new URL(url)) ?? certificateWords(code) ?? cause.message };
 }
 
+/** @param words may end with a question */
+export function toSentence(words: string): string {
+  return words.endsWith("?") ? words : `${words}.`;
+}
+
 function wordsOf(code: string, { host, hostname, port, protocol }: URL): string | undefined {
   const orHttps = protocol === "https:" ? "" : ", or is it https://";
   switch (code) {

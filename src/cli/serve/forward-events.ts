@@ -2,7 +2,7 @@ import { GiveUp, HooklineError, isHooklineError, retryAfter, RetryLater } from "
 import type { AnyEvent, Context, EventName, Receiver } from "../../index.ts";
 import { internalsOf } from "../../receiver/internals.ts";
 import { toProblem } from "../../receiver/health/problem-catalog.ts";
-import { toFailure } from "../answers/request-failure.ts";
+import { toFailure, toSentence } from "../answers/request-failure.ts";
 import { createAppClient, type AppAnswer } from "./app-client.ts";
 import { toEventRequest } from "./event-request.ts";
 import type { Forwarding, ForwardTarget } from "./forward-flags.ts";
@@ -88,7 +88,7 @@ function createApp({ name, url }: ForwardTarget, options: AppOptions) {
     const why = isHooklineError(error) ? error.message : toFailure(error, url).words;
     const words = aborted ? `gave no whole answer within ${timeoutMs / 1_000} s` : `gave no answer: ${why}`;
     failed(words);
-    return new HooklineError("forward-failed", `App "${name}" ${words}.`);
+    return new HooklineError("forward-failed", toSentence(`App "${name}" ${words}`));
   }
 
   /** What the answer means for the job; undefined: it is done. */
@@ -110,7 +110,7 @@ function createApp({ name, url }: ForwardTarget, options: AppOptions) {
     const { origin, pathname } = new URL(url); // a query may have a token
     const [from, last] = [since, at].map((time) => new Date(time).toISOString());
     return toProblem("forward-failing", {
-      detail: `App "${name}" at ${origin}${pathname}: since ${from}, last at ${last}: it ${words}.`,
+      detail: toSentence(`App "${name}" at ${origin}${pathname}: since ${from}, last at ${last}: it ${words}`),
     });
   }
 
