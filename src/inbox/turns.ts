@@ -62,8 +62,15 @@ export function createTurns(): Turns {
   let isFair = false;
   /** Lanes so far: says which of an account's became ready first. */
   let added = 0;
+  /** Most jobs are of the same owner as the one before. */
+  let last: Place | undefined;
 
-  function placeOf({ consumer, account }: Owner): Place {
+  function placeOf(owner: Owner): Place {
+    if (last === undefined || last.consumer !== owner.consumer || last.account !== owner.account) last = findOrAdd(owner);
+    return last;
+  }
+
+  function findOrAdd({ consumer, account }: Owner): Place {
     const turn = turns.get(account) ?? { places: [], tickets: { ready: 0, suspect: 0 } };
     const known = turn.places.find((one) => one.consumer === consumer);
     if (known !== undefined) return known;
@@ -108,6 +115,7 @@ export function createTurns(): Turns {
     const isEmpty = ({ lanes, taken }: Place): boolean => lanes.ready.size + lanes.suspect.size + taken === 0;
     if (tickets.ready + tickets.suspect > 0 || !places.every(isEmpty)) return;
     turns.delete(account);
+    last = undefined;
     for (const place of places) stopped.delete(place);
   }
 
@@ -163,10 +171,12 @@ export function createTurns(): Turns {
       const place = next(kind);
       const lane = place?.lanes[kind].first;
       if (place === undefined || lane === undefined || !mayLeave(lane)) return undefined;
-      order[kind].shift();
-      place.turn.tickets[kind] -= 1;
       place.taken += 1;
       unlink(lane, place, kind);
+      // Where no other account waits, its next turn is now.
+      if (isFair && order[kind].size === 1 && place.lanes[kind].size > 0 && freeIn(place) > 0) return lane;
+      order[kind].shift();
+      place.turn.tickets[kind] -= 1;
       invite(place.turn, kind);
       return lane;
     },

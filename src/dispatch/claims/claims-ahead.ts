@@ -26,10 +26,12 @@ export function createClaimsAhead(fairness: "account" | "none"): ClaimsAhead {
       size += 1;
     },
     shift() {
-      const turn = turns.shift();
+      const turn = turns.peek();
       if (turn === undefined) return undefined;
       size -= 1;
       const claim = turn.claims.shift();
+      if (turn.claims.size > 0 && turns.size === 1) return claim; // no other account waits
+      turns.shift();
       if (turn.claims.size > 0) turns.push(turn);
       else accounts.delete(turn.account);
       return claim;
