@@ -60,6 +60,24 @@ test("an unexpanded delivery that PostgreSQL cannot read is an unhandled job, an
   expect(log.of("delivery-unreadable")).toMatchObject([{ level: "error", facts: { deliveryId: broken } }]);
 });
 
+test("an unexpanded delivery that PostgreSQL cannot read keeps no later one from being stored", async () => {
+  const processes = await openProcesses();
+  const receiving = await processes.start();
+  await receiving.inbox.store([raw(mail(["a"])), raw(mail(["b"]))]);
+  await receiving.inbox.close();
+  const rows = await processes.rows<{ id: string }>("select id from hookline.delivery order by id");
+  await breakBody(processes, rows[0]!.id);
+  const { inbox } = await processes.start();
+  const page = await inbox.unexpanded(1);
+  expect(
+    await inbox.expand(page.map(({ id }) => ({ id, events: mail([nobodys("a")]).events, cursor: undefined }))),
+  ).toEqual([{ duplicates: [], conflicts: [] }]);
+  // More than a process remembers of what it stored.
+  await processes.rows("drop view hookline.delivery; alter table hookline.kept rename to delivery");
+  const filler = "x".repeat(3 * 1024 * 1024);
+  for (const id of ["c", "d", "e", "f", "g", "h", "i"]) await storeAll(inbox, mail([id], { filler }));
+});
+
 test.each([1, 120])(
   "%i unexpanded deliveries that are not in the tables any more keep no other from being handled",
   async (count) => {

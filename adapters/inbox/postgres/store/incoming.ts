@@ -189,7 +189,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       if (!output.made.includes(place)) return NOTHING;
       const delivery = read.get(id);
       const result = seen(place);
-      if (delivery !== undefined) worker.remember(output, { id: Number(id), delivery, events: madeOf(events, result) });
+      // One that cannot be read has no body: there is nothing to be remembered.
+      if (delivery?.body !== undefined)
+        worker.remember(output, { id: Number(id), delivery, events: madeOf(events, result) });
       return result;
     });
     const ended = part.filter(({ cursor }, place) => cursor === undefined && output.made.includes(place)).length;
