@@ -57,9 +57,10 @@ export async function askGate(
     log.error({ ...facts, subscription }, `${why}: the delivery is stored`);
   };
   const call = Symbol("call");
+  let returned: unknown;
   let answer: unknown;
   try {
-    const returned = decide(
+    returned = decide(
       { subscription, accountId, resource, ...(source === undefined ? {} : { source }) },
       (reason) => new Decision(call, toReason(reason)) as unknown as UnsubscribeDecision,
     );
@@ -71,8 +72,10 @@ export async function askGate(
     return ignore("the gate threw", { code: "gate-failed", err: error });
   }
   if (answer === undefined) return undefined;
-  if (answer === LATE)
+  if (answer === LATE) {
+    catchRejection(returned); // it may still throw, and what it throws may be a promise
     return ignore("the gate did not answer in time", { code: "gate-late", timeoutMs: gateTimeoutMs });
+  }
   if (!Decision.isOf(answer, call))
     return ignore("the gate's answer is no decision of this call's unsubscribe()", {
       code: "gate-answer",

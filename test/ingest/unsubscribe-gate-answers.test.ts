@@ -137,14 +137,21 @@ describe("whatever else the gate does, the delivery is stored and answered 200:"
     ]);
   });
 
-  test("a late answer that rejects", async () => {
+  test.each<[string, () => unknown]>([
+    ["an error", () => new Error("too late")],
+    ["a promise that rejects too, as where `await` is missing", () => Promise.reject(new Error("too late"))],
+  ])("a late answer that rejects with %s", async (_, thrown) => {
     const clock = fakeClock();
+    const ends: unknown[] = [];
+    const note = (error: unknown): void => void ends.push(error);
+    process.on("unhandledRejection", note);
+    onTestFinished(() => void process.off("unhandledRejection", note));
     let fail = (): void => {};
     const asked = vi.fn();
     const { deliver, receiver } = await gated(
       () => {
         asked();
-        return new Promise((_, reject) => (fail = () => reject(new Error("too late"))));
+        return new Promise((__, reject) => (fail = () => reject(thrown())));
       },
       { clock },
     );
@@ -155,6 +162,8 @@ describe("whatever else the gate does, the delivery is stored and answered 200:"
     fail();
     expectBare(await deliver("{}"), 200);
     expect(receiver.stats().stored).toBe(2);
+    await turns();
+    expect(ends).toEqual([]);
   });
 
   test("nothing at all, by promise: that is no mistake, and nothing is logged", async () => {
