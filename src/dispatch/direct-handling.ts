@@ -208,7 +208,8 @@ export function createDirectHandling(
     const id = isMessage && !isDuplicateKey ? `${delivery.id}:` : "";
     const key = idempotencyKey({ consumer, event, delivery, entry, replayOf: undefined, jobId: "" });
     const run = async (): Promise<void> => {
-      // The time may be over since it waits for the store.
+      // Since it waits for the store the time may be over, or the receiver closed.
+      if (closed !== undefined) throw closed;
       job.signal?.throwIfAborted();
       hasBegun = true;
       await call(job, places);
@@ -272,8 +273,7 @@ export function createDirectHandling(
       }
     },
     async stop(drainMs) {
-      const before = succeeded;
-      const all = Promise.allSettled(handling);
+      const [before, all] = [succeeded, Promise.allSettled(handling)];
       await withTimeout(drainMs - ABORT_BEFORE_END_MS, all, { clock, late: undefined });
       closed = new ClosedError("closed", "The receiver is closing.");
       for (const gate of [slots, ...lanes.values()]) gate.refuse(closed);
