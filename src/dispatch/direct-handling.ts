@@ -15,7 +15,7 @@ import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./calls/merged-event.ts";
 import { createGate, type Gate } from "./gate.ts";
 import { createOnce, type Once } from "./run-once.ts";
-import { retryErrorOf } from "./retries/retry-errors.ts";
+import { isGiveUp } from "./retries/retry-errors.ts";
 import type { RunningCall } from "./calls/run-handler.ts";
 
 /** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */
@@ -146,7 +146,7 @@ export function createDirectHandling(
           ended();
           handlerEnded(event, result, consumer);
           meter?.called(consumer, clock.now() - startedAt);
-          const isDone = result.ok || retryErrorOf(result.error)?.code === "give-up";
+          const isDone = result.ok || isGiveUp(result.error);
           span?.end(isDone ? "done" : "retry", result);
           if (isDone) resolve();
           else reject((result as { readonly error: unknown }).error);

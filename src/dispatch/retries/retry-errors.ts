@@ -97,6 +97,15 @@ export function isUnauthorized(error: unknown): boolean {
   return isHooklineError(error, "service-unauthorized");
 }
 
+/** Whether a handler asked by what it threw not to be tried again. Never throws, where a field can be read a few times only. */
+export function isGiveUp(error: unknown): boolean {
+  try {
+    return retryErrorOf(error)?.code === "give-up";
+  } catch {
+    return false;
+  }
+}
+
 /**
  * What a handler asked for by what it threw: `GiveUp`, `RetryLater`, or an error of the service that means the same; undefined for an
  * ordinary failure. Never throws.
