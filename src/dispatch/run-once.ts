@@ -31,6 +31,8 @@ const LIMIT_MS = 5_000;
 const LATE = Symbol("late");
 /** The shortest time that something can be remembered for, milliseconds. */
 const FORGET_MS = 1;
+/** What is to be forgotten is forgotten by then, milliseconds. */
+const FORGOTTEN_MS = 1_000;
 
 export function createOnce(
   { store, leaseMs, keepMs }: Seen,
@@ -79,6 +81,18 @@ export function createOnce(
     return false;
   }
 
+  /**
+   * Where all was done before, two equal deliveries could both take it as done for themselves, and forget it: one of them completes alone.
+   * @returns the key that says so; undefined where none is needed, because nobody else completes while something is claimed here
+   */
+  async function completion(): Promise<string | undefined> {
+    const [first] = skipped;
+    if (first === undefined || last !== undefined) return undefined;
+    const key = `${first}:end`;
+    if ((await claim(key, LIMIT_MS)) !== "mine") throw equalDelivery();
+    return key;
+  }
+
   async function settleLast(): Promise<void> {
     if (last === undefined) return;
     await settle(last, "done");
@@ -109,14 +123,21 @@ export function createOnce(
     },
     async end(isComplete) {
       if (!isComplete) return settleLast();
+      const alone = await completion();
       if (await anyForgotten()) {
+        if (alone !== undefined) await settle(alone, "failed");
         await settleLast();
-        throw new HooklineError("seen-busy", "An equal delivery was handled at the same time: this one may be newer.");
+        throw equalDelivery();
       }
       for (const key of [...skipped, ...done]) await settle(key, "done", FORGET_MS);
       if (last !== undefined) await settle(last, "failed");
+      if (alone !== undefined) await settle(alone, "done", FORGOTTEN_MS);
     },
   };
+}
+
+function equalDelivery(): HooklineError {
+  return new HooklineError("seen-busy", "An equal delivery was handled at the same time: this one may be newer.");
 }
 
 function toFailure(what: string, cause?: unknown): HooklineError {
