@@ -65,6 +65,8 @@ export const JOB_GOALS: readonly JobGoal[] = [
     value: (of) => of("file-unhandled", "ms"),
     most: 30,
   },
+  { says: "starts before a single job behind 100,000 lanes", value: (of) => of("turns", "starts"), most: 30 },
+  { says: "least share of 1,000 accounts, of an equal one", value: (of) => of("turns", "share"), least: 0.8 },
   ...[
     ["metrics for Prometheus", 1],
     ["OpenTelemetry without an SDK", 1],

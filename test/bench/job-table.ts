@@ -127,6 +127,13 @@ const PARTS: readonly Part[] = [
     legend: "With a handler for every event, and two consumers.",
   },
   {
+    title: "Turns of accounts",
+    measures: ["turns", "turns-none"],
+    columns: [figureColumn("starts before", "starts"), figureColumn("least share", "share", { digits: 2 })],
+    legend:
+      "Starts before the single job of an account that comes behind all lanes of another one; and the least that an account gets, of an equal share.",
+  },
+  {
     title: "Waiting",
     measures: ["waiting", "waiting-single"],
     columns: [
