@@ -3,7 +3,7 @@ import { createReceiver, GiveUp, memoryInbox, type Inbox, type Logger, type Rece
 import { sample, signedDelivery, type Sendable } from "hookline/testing";
 import { internalsOf } from "../../src/receiver/internals.ts";
 
-const SECRET = "a signing secret";
+export const TROUBLED_SECRET = "a signing secret";
 
 export interface Trouble {
   readonly inbox?: Inbox | undefined;
@@ -16,7 +16,7 @@ export interface Trouble {
 
 /** A receiver with something in each view of the dashboard: dead jobs of several kinds, blocked lanes, a tombstone, an error, a gap. */
 export async function troubledReceiver({ inbox = memoryInbox(), log, dead = 0, mark = String }: Trouble = {}) {
-  const receiver: Receiver = createReceiver({ secret: SECRET, inbox, log: log ?? false });
+  const receiver: Receiver = createReceiver({ secret: TROUBLED_SECRET, inbox, log: log ?? false });
   const fail = (error: Error) => () => {
     throw error;
   };
@@ -29,7 +29,7 @@ export async function troubledReceiver({ inbox = memoryInbox(), log, dead = 0, m
   receiver.on("contact.created", () => {}, { consumer: "crm" });
   await receiver.start();
   const send = async (event: Sendable) => {
-    const { status } = await receiver.receive(signedDelivery(event, { secret: SECRET }));
+    const { status } = await receiver.receive(signedDelivery(event, { secret: TROUBLED_SECRET }));
     if (status !== 200) throw new Error(`The delivery was answered ${status}.`);
   };
   for (let account = 2002; account < 2005; account += 1) {
