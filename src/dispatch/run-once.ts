@@ -14,7 +14,8 @@ export interface Once {
   run(key: string, run: () => Promise<void>, how: RunOnce): Promise<boolean>;
   /**
    * After the last event. Where the delivery comes again, all that was done stays done.
-   * @throws HooklineError `seen-busy` where an equal delivery was completed meanwhile, and this one left out what that one had done
+   * @throws HooklineError `seen-busy` where an equal delivery was completed meanwhile, and this one left out what that one had done;
+   * `seen-failed` where the store does not forget: an equal one would leave that out
    */
   end(isComplete: boolean): Promise<void>;
 }
@@ -60,14 +61,22 @@ export function createOnce(
     });
   }
 
+  /** @throws HooklineError `seen-failed` */
+  async function forget(key: string): Promise<void> {
+    await inTime(() => store.settle(key, "done", FORGET_MS)).catch((cause: unknown) => {
+      throw toFailure("did not forget what the delivery had done: an equal one would leave it out", cause);
+    });
+  }
+
   async function claim(key: string, ownLeaseMs: number): Promise<"mine" | "busy" | "done"> {
     const asked = Promise.resolve().then(() => store.claim(key, leaseMs ?? ownLeaseMs));
     const claimed = await inTime(() => asked).catch((cause: unknown) => {
       // What comes late must not stay claimed by nobody.
       void asked.then((late) => (late === "mine" ? settle(key, "failed") : undefined)).catch(() => {});
-      throw toFailure("failed", cause);
+      throw toFailure("failed: the event was not handled", cause);
     });
-    if (claimed !== "mine" && claimed !== "busy" && claimed !== "done") throw toFailure(`gave ${String(claimed)}`);
+    if (claimed !== "mine" && claimed !== "busy" && claimed !== "done")
+      throw toFailure(`gave ${String(claimed)}: the event was not handled`);
     return claimed;
   }
 
@@ -124,12 +133,14 @@ export function createOnce(
     async end(isComplete) {
       if (!isComplete) return settleLast();
       const alone = await completion();
-      if (await anyForgotten()) {
+      try {
+        if (await anyForgotten()) throw equalDelivery();
+        for (const key of [...skipped, ...done]) await forget(key);
+      } catch (error) {
         if (alone !== undefined) await settle(alone, "failed");
         await settleLast();
-        throw equalDelivery();
+        throw error;
       }
-      for (const key of [...skipped, ...done]) await settle(key, "done", FORGET_MS);
       if (last !== undefined) await settle(last, "failed");
       if (alone !== undefined) await settle(alone, "done", FORGOTTEN_MS);
     },
@@ -141,7 +152,7 @@ function equalDelivery(): HooklineError {
 }
 
 function toFailure(what: string, cause?: unknown): HooklineError {
-  return new HooklineError("seen-failed", `The \`seen\` store ${what}: the event was not handled.`, {
+  return new HooklineError("seen-failed", `The \`seen\` store ${what}.`, {
     cause,
     fix: "Check the store's server; the delivery comes again.",
   });

@@ -22,7 +22,7 @@ function remoteStore(): SeenStore {
   };
 }
 
-/** One of several processes. */
+/** One of several processes, whose handlers wait. */
 function instance(seen: SeenStore) {
   const { receiver, pass } = rig({ secret: "shh", gaps: false });
   const { calls, handler } = heldHandler();
@@ -56,4 +56,29 @@ test("of two equal deliveries that come at once, when all was done for an earlie
   other.calls[1]?.end();
   await turns();
   expect([again.value, other.calls.map(({ event }) => idOf(event))]).toEqual([200, ["a", "b"]]);
+});
+
+test("what the store does not forget is refused: an equal delivery would leave it out", async () => {
+  const plain = remoteStore();
+  let isDown = true;
+  const { ask, calls } = instance({
+    claim: plain.claim,
+    async settle(...call) {
+      const [, how, keepMs] = call;
+      if (isDown && how === "done" && keepMs === 1) throw new Error("down");
+      await plain.settle(...call);
+    },
+  });
+  async function ended(): Promise<unknown> {
+    const answer = watch(ask(emails("a", "b")));
+    for (const from = calls.length; answer.value === undefined;) {
+      await turns();
+      for (const call of calls.slice(from)) call.end();
+    }
+    return answer.value;
+  }
+  expect(await ended()).toBe(503);
+  isDown = false;
+  expect([await ended(), calls.length]).toEqual([200, 2]);
+  expect([await ended(), calls.length], "another edit").toEqual([200, 4]);
 });
