@@ -12,7 +12,12 @@ export function admit(
 ): Admitted | Refused | Decision | Promise<Admitted | Refused | Decision> {
   if (deps.closing()) return new Refused("closing");
   const opening = deps.opened();
-  return opening === undefined ? whenOpen(verified, deps) : opening.then(() => whenOpen(verified, deps), toRefused);
+  if (opening === undefined) return whenOpen(verified, deps);
+  return opening.then(
+    () => whenOpen(verified, deps),
+    // An inbox that does not open because of the close has not failed.
+    (error: unknown) => (deps.closing() ? new Refused("closing", error) : toRefused(error)),
+  );
 }
 
 function whenOpen(

@@ -92,6 +92,28 @@ describe("while the receiver closes", () => {
     await eventually(() => expect(ended).toHaveBeenCalled());
   });
 
+  test("a delivery that waits for the inbox to open is refused for the close, and not for a failure of the inbox", async () => {
+    let open = (): void => {};
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    const asked = vi.fn();
+    const inbox = stubInbox((own) => ({
+      async open(host) {
+        asked();
+        await opened;
+        await own.open(host);
+      },
+    }));
+    const { deliver, receiver, log } = await mounted({ inbox });
+    const answer = deliver();
+    await eventually(() => expect(asked).toHaveBeenCalled());
+    const closing = receiver.close();
+    open();
+    expectBare(await answer, 503, "retry-after");
+    await closing;
+    expect(receiver.stats().refused).toEqual({ closing: 1 });
+    expect(log.of("storage-failed")).toEqual([]);
+  });
+
   test("an inbox that was never opened is not closed", async () => {
     const { inbox, asked } = patientInbox();
     const { deliver, receiver } = await mounted({ inbox });
