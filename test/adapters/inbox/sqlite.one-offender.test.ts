@@ -32,6 +32,38 @@ describe("where what becomes of one job cannot be stored", () => {
   });
 });
 
+test.each([7, 15])(
+  "a commit that SQLite could not begin, error %i, makes no job dead that it would have settled",
+  async (errcode) => {
+    let failures = 0;
+    function failing(db: DatabaseSync): void {
+      const prepare = db.prepare.bind(db);
+      db.prepare = (sql) => {
+        const statement = prepare(sql);
+        if (sql !== "BEGIN IMMEDIATE") return statement;
+        const run = statement.run.bind(statement);
+        statement.run = () => {
+          failures -= 1;
+          if (failures >= 0) throw Object.assign(new Error("no"), { code: "ERR_SQLITE_ERROR", errcode });
+          return run();
+        };
+        return statement;
+      };
+    }
+    const openThread = ((options, events) => openInline(options, events, { opened: failing })) as typeof openInline;
+    const { inbox } = await onDisk({ openThread });
+    await storeAll(inbox, mail(["a"]), mail(["b"]));
+    const claims = await claimAll(inbox);
+    failures = 3;
+    const settlements = claims.map((claim) => ({ claim, outcomes: [done] }));
+    const first = await inbox.settle(settlements).catch((error: unknown) => error);
+    expect(first).toBeInstanceOf(Error);
+    failures = 0;
+    expect(await inbox.settle(settlements)).toEqual([true, true]);
+    expect((await findAll(inbox)).map(({ state }) => state)).toEqual(["done", "done"]);
+  },
+);
+
 const IS = "delivery = (SELECT id FROM delivery WHERE CAST(body AS TEXT) LIKE '%\"waits 2\"%')";
 const OF = IS.replace("delivery =", "id =");
 

@@ -23,11 +23,14 @@ export const CODE = {
   error: 1,
   busy: 5,
   locked: 6,
+  noMemory: 7,
   readonly: 8,
   ioError: 10,
   corrupt: 11,
   full: 13,
   cannotOpen: 14,
+  /** Another held the log for so long that it could not even be read. */
+  protocol: 15,
   notADatabase: 26,
 } as const;
 

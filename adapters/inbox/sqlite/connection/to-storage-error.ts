@@ -11,6 +11,7 @@ export function toStorageError(error: TaskError): StorageError {
   switch (primaryCode(error)) {
     case CODE.busy:
     case CODE.locked:
+    case CODE.protocol:
       return new StorageError("file-locked", `Something else holds the inbox file for too long. ${detail}`, {
         fix: "Look for a program with a transaction open on it, such as a backup or a shell, and for a slow disk.",
       });

@@ -29,15 +29,17 @@ export interface TaskError {
   readonly errcode: number | undefined;
 }
 
-/** SQLite's primary codes after which the whole file is in question, or the disk: no task of the batch was at fault. */
+/** SQLite's primary codes after which the whole file is in question, the disk, or the machine: no task of the batch was at fault. */
 const OF_THE_FILE: ReadonlySet<number | undefined> = new Set([
   CODE.busy,
   CODE.locked,
+  CODE.noMemory,
   CODE.readonly,
   CODE.ioError,
   CODE.corrupt,
   CODE.full,
   CODE.cannotOpen,
+  CODE.protocol,
   CODE.notADatabase,
 ]);
 
