@@ -88,6 +88,41 @@ test("what was stored while the wall clock was a year ahead does not keep what c
   expect(rows("delivery", `received_at <= ${clock.now()}`)).toBe(0);
 });
 
+test.each([false, true])(
+  "a wall clock that is decades behind at a start and then set right delays nothing for long (another start meanwhile: %s)",
+  async (isAgain) => {
+    const { inbox, clock, begin, mailNow, settleDue, pass, rows } = await bench();
+    await inbox.store([mailNow("a")]);
+    await settleDue();
+    await pass(2);
+    await inbox.close();
+    clock.jump(-50 * YEAR_MS);
+    await begin();
+    await pass(2);
+    if (isAgain) {
+      await inbox.close();
+      await begin();
+      await pass(2);
+    }
+    clock.jump(50 * YEAR_MS);
+    await pass(KEEP_DONE_MS / MINUTE_MS);
+    expect(rows("delivery")).toBe(0);
+  },
+);
+
+test("what was reached of a wall clock that was ahead goes back as slowly as it came", () => {
+  const clock = fakeClock();
+  const start = clock.now();
+  const time = createTrustedTime(clock, start);
+  clock.jump(YEAR_MS);
+  for (let minute = 0; minute < 10; minute += 1) time.pass(MINUTE_MS);
+  clock.jump(-YEAR_MS);
+  for (let minute = 0; minute < 9; minute += 1) time.pass(MINUTE_MS);
+  expect(time.reached).toBe(start + 60 * MINUTE_MS);
+  clock.jump(YEAR_MS);
+  expect(time.now()).toBe(start + 60 * MINUTE_MS);
+});
+
 test("the time to go by begins at the newest stamp, is never ahead, and catches up", () => {
   const clock = fakeClock();
   const start = clock.now();

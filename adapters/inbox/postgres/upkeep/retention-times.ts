@@ -18,9 +18,10 @@ export interface RetentionTimes {
 const CATCH_UP = 60;
 
 /**
- * Never ahead of the clocks, and they do not jump with them: they begin where the last process was, or at the newest of what is stored, and
+ * Never ahead of the clocks, and they do not jump ahead with them: they begin where the last process was, or at the newest of what is stored, and
  * catch up. A clock that is set a year ahead by mistake makes things too early old by one hour each minute, until it is set right; a
- * restart meanwhile does not believe it, although the newest rows are of that time.
+ * restart meanwhile does not believe it, although the newest rows are of that time. They go back to a clock that is behind as slowly: one
+ * process whose clock begins in 1970 at its boot delays all of them by an hour for each minute until that is set.
  */
 export async function openRetentionTimes(
   queries: Queries,
@@ -40,12 +41,15 @@ export async function openRetentionTimes(
     row?.saved == null ? {} : (JSON.parse(row.saved) as { readonly stamps?: number; readonly days?: number });
   let stamps = saved.stamps ?? row?.stamp ?? stampNow;
   let days = saved.days ?? (newestDay === undefined ? serverNow : newestDay * DAY_MS);
+  /** As they were asked for last. */
+  const clocks = { stamps: stampNow, days: serverNow };
   return {
-    stamps: (now) => (stamps = Math.min(stamps, now)),
-    days: (now) => (days = Math.min(days, now)),
+    stamps: (now) => Math.min(stamps, (clocks.stamps = now)),
+    days: (now) => Math.min(days, (clocks.days = now)),
     pass(ms) {
-      stamps += ms * CATCH_UP;
-      days += ms * CATCH_UP;
+      const step = ms * CATCH_UP;
+      stamps = Math.max(Math.min(stamps, clocks.stamps) + step, stamps - step);
+      days = Math.max(Math.min(days, clocks.days) + step, days - step);
     },
     async save() {
       await queries.query(

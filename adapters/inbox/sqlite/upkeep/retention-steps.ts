@@ -9,7 +9,7 @@ import { IDS, type NeededDeliveries } from "./needed-deliveries.ts";
 export interface RetainLimits {
   /** What is stamped after it was stored while the wall clock was ahead. */
   readonly wallClock: number;
-  /** The time that the others are counted from. It is saved: a restart goes on there. */
+  /** How far the time has come that the others are counted from. It is saved: a restart goes on there. */
   readonly trusted: number;
   /** Received: deliveries that no open, dead or unhandled job refers to. */
   readonly received: number;
@@ -145,7 +145,7 @@ export function createRetentionSteps(
   let savedAt = -Infinity;
 
   function save(trusted: number): void {
-    if (trusted - savedAt < SAVE_EVERY_MS) return;
+    if (Math.abs(trusted - savedAt) < SAVE_EVERY_MS) return;
     savedAt = trusted;
     sql.save.run(String(trusted));
   }

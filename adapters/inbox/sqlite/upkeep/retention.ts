@@ -59,7 +59,7 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
     // Anew for each step: the wall clock may have been set back since the last one.
     const limits = (now = time.now()): RetainLimits => ({
       wallClock: host().clock.now(),
-      trusted: now,
+      trusted: time.reached,
       received: now - keep.keepDoneMs,
       unhandled: now - keep.keepUnhandledMs,
       dead: now - keep.keepDeadMs,
@@ -161,6 +161,8 @@ function createExpiredLog({ clock, log }: Pick<InboxHost, "clock" | "log">) {
 /** The time by which things are too old to be stored. */
 export interface TrustedTime {
   now(): number;
+  /** What a restart goes on from: a wall clock that is behind leaves it where it was for a while. */
+  readonly reached: number;
   /** So much of it passes by the timers until it is asked again: no setting of the wall clock moves those. */
   pass(ms: number): void;
 }
@@ -169,16 +171,21 @@ export interface TrustedTime {
 const CATCH_UP = 60;
 
 /**
- * Never ahead of the wall clock, and it does not jump with it: it begins where the last process was, or at the newest stamp in the file, and catches up. A wall clock that
- * is set a year ahead by mistake makes things too early old by one hour each minute, until it is set right.
+ * Never ahead of the wall clock, and it does not jump ahead with it: it begins where the last process was, or at the newest stamp in the file, and
+ * catches up. A wall clock that is set a year ahead by mistake makes things too early old by one hour each minute, until it is set right. It
+ * goes back to one that is behind as slowly: a clock that begins in 1970 at each boot delays it by an hour for each minute until it is set.
  * @param begin undefined: nothing is there that could be removed by mistake
  */
 export function createTrustedTime(clock: Clock, begin: number | undefined): TrustedTime {
-  let at = begin ?? clock.now();
+  let reached = begin ?? clock.now();
   return {
-    now: () => (at = Math.min(at, clock.now())),
+    now: () => Math.min(reached, clock.now()),
+    get reached() {
+      return reached;
+    },
     pass(ms) {
-      at += ms * CATCH_UP;
+      const step = ms * CATCH_UP;
+      reached = Math.max(Math.min(reached, clock.now()) + step, reached - step);
     },
   };
 }
