@@ -12,11 +12,13 @@ import {
 } from "../../../../src/adapter.ts";
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import { createTransactions } from "../complete.ts";
-import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
+import { isBroken, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { toText } from "../store/encode-batch.ts";
 import { endOrphans, type OrphanDeps } from "./end-orphans.ts";
 import type { Batch, Life, Stored } from "./create-life.ts";
 import type { Lanes, Row } from "./lanes.ts";
+import { createReadLimit } from "./read-limit.ts";
+import { refusedOf } from "./refused-marks.ts";
 import type { WorkSteps } from "./work-steps.ts";
 
 /** The verbs that run work. */
@@ -51,8 +53,6 @@ export interface WorkerClaimsDeps {
 /** Of the lease: where a step took longer, another process may soon take over, and nothing is started. */
 const STALLED = 0.6;
 
-type Refused = readonly [Row, StorageError];
-
 const NOTHING: Claimed = { claims: [], nextDueAt: undefined, suspects: false };
 
 export function createWorkerClaims({
@@ -64,6 +64,7 @@ export function createWorkerClaims({
   orphaned,
   ended,
 }: WorkerClaimsDeps): WorkerClaims {
+  const reading = createReadLimit();
   /** Claims whose jobs a transaction of the application may have ended. */
   const completed = new WeakSet<Claim>();
   /** Of settlements whose call is not answered, or was rejected. */
@@ -80,15 +81,24 @@ export function createWorkerClaims({
 
   const isCurrent = (mine: Life): boolean => life() === mine;
 
-  async function mark(mine: Life, runs: readonly ClaimRecord<Row>[]): Promise<Claim[]> {
-    const all = runs.flatMap(({ rows }) => rows);
+  /** As many of them as one step reads the deliveries of: the others wait again. */
+  async function mark(mine: Life, given: readonly ClaimRecord<Row>[]): Promise<Claim[]> {
     // Held until then: what is read, or stored meanwhile, may displace it.
-    const known = new Map(all.map((row) => [row, mine.recent.find(row.delivery, row.entry)]));
-    const wanted = all.filter((row) => known.get(row) === undefined);
+    const known = new Map(
+      given.flatMap(({ rows }) => rows.map((row) => [row, mine.recent.find(row.delivery, row.entry)] as const)),
+    );
+    const lacking = (rows: readonly Row[]): readonly Row[] => rows.filter((row) => known.get(row) === undefined);
+    const runs = reading.first(given, ({ rows }) => lacking(rows).length);
+    for (const run of given.slice(runs.length)) mine.lanes.giveBack(run, now());
+    const all = runs.flatMap(({ rows }) => rows);
+    const wanted = lacking(all);
+    const beganAt = performance.now();
     let marked: Awaited<ReturnType<WorkSteps["mark"]>>;
     try {
       marked = await mine.steps.mark(all, wanted);
+      reading.read(marked.deliveries.values());
     } catch (error) {
+      if (isBroken(error) && performance.now() - beganAt >= leaseMs / 2) reading.failed(wanted.length);
       if ((isRefusal(error) || isUnreadable(error)) && isCurrent(mine))
         return markSingly(mine, runs, error as StorageError);
       for (const run of runs) mine.lanes.giveBack(run, now());
@@ -98,9 +108,9 @@ export function createWorkerClaims({
     for (const [id, delivery] of deliveries) mine.recent.add(id, delivery);
     const lacksDelivery = (row: Row): boolean =>
       !gone.has(row.id) && known.get(row) === undefined && !deliveries.has(row.delivery);
-    const lacking = all.filter(lacksDelivery);
+    const orphans = all.filter(lacksDelivery);
     // Where it fails, they wait, and are claimed again.
-    if (lacking.length > 0) await endOrphans(mine, lacking, { ...transactions, now, orphaned }).catch(() => {});
+    if (orphans.length > 0) await endOrphans(mine, orphans, { ...transactions, now, orphaned }).catch(() => {});
     if (!isCurrent(mine)) return [];
     // Its answer came so late that another process may soon take over.
     const isLate = performance.now() - mine.confirmedAt > STALLED * leaseMs;
@@ -210,17 +220,22 @@ export function createWorkerClaims({
       if (mine === undefined) return NOTHING;
       await catchUp(mine);
       if (!isCurrent(mine)) return NOTHING;
-      let runs = mine.lanes.take(limits, now());
+      const take = (): readonly ClaimRecord<Row>[] =>
+        mine.lanes.take({ ...limits, mergeMax: Math.min(limits.mergeMax, reading.merged) }, now());
+      let runs = take();
       while (runs.length === 0 && (await comesMore(mine, limits))) {
         if (!isCurrent(mine)) return NOTHING;
-        runs = mine.lanes.take(limits, now());
+        runs = take();
       }
       // What is claimed does not wait for it. Where it fails, a claim that finds nothing says so.
       if (runs.length > 0) mine.lanes.bringBack(mine.memory.read, now).catch(() => {});
       if (runs.length === 0 && mine.loadFailure !== undefined) throw mine.loadFailure;
       try {
         const claims = runs.length === 0 ? [] : await mark(mine, runs);
-        return { claims, nextDueAt: mine.lanes.nextDueAt(now()), suspects: mine.lanes.hasSuspects() };
+        // Those that wait again for want of room in the step are due.
+        const isCut = claims.length > 0 && claims.length < runs.length;
+        const nextDueAt = isCut ? now() : mine.lanes.nextDueAt(now());
+        return { claims, nextDueAt, suspects: mine.lanes.hasSuspects() };
       } catch (error) {
         if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;
         throw error;
@@ -251,26 +266,6 @@ export function createWorkerClaims({
       };
     },
   };
-}
-
-/** Of rows that were refused together, those that are refused alone: halves are tried, and halves of those that are refused. */
-async function refusedOf(
-  mine: Pick<Life, "steps">,
-  rows: readonly Row[],
-  refusal: StorageError,
-): Promise<readonly Refused[]> {
-  const [row] = rows;
-  if (row !== undefined && rows.length === 1) return [[row, refusal]];
-  const half = Math.ceil(rows.length / 2);
-  const found: Refused[] = [];
-  for (const part of [rows.slice(0, half), rows.slice(half)])
-    try {
-      await mine.steps.mark(part, part);
-    } catch (error) {
-      if (!isRefusal(error) && !isUnreadable(error)) throw error;
-      found.push(...(await refusedOf(mine, part, error as StorageError)));
-    }
-  return found;
 }
 
 const coming = ({ memory, stored }: Life): Stored[] => stored.filter(({ batch }) => !memory.hasSeen(batch));
