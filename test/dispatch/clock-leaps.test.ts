@@ -49,6 +49,19 @@ describe("a wall clock that was a year ahead at a job's first attempt", () => {
   });
 });
 
+test("a wall clock that was decades behind for a minute, in which a job failed, leaves it its 24 hours", async () => {
+  const { send, pass, clock, inbox } = await failing();
+  await send(emails("a"));
+  await pass(600_000);
+  clock.jump(-50 * YEAR_MS);
+  await pass(60_000);
+  clock.jump(50 * YEAR_MS);
+  await pass(DAY_MS - 1_800_000);
+  expect(inbox.stats()).toMatchObject({ waiting: 1, dead: 0 });
+  await pass(1_800_000);
+  expect(inbox.stats()).toMatchObject({ waiting: 0, dead: 1 });
+});
+
 test.each([1, 2])(
   "a wall clock that was two days back for a moment, in which a job was claimed, does not kill it: with %i slots",
   async (concurrency) => {
