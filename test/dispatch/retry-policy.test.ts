@@ -3,13 +3,11 @@ import { GiveUp, HooklineError, RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
 import { isBroughtForward, isLastAttempt, outcomesOf, toJobError } from "../../src/dispatch/retries/retry-policy.ts";
 import { claimedJob } from "../support/claimed-job.ts";
-import { makeDelivery } from "../support/make-delivery.ts";
 
 const DAY_MS = 86_400_000;
 const now = Date.parse("2026-05-06T07:08:09Z");
 const limits = { attempts: Infinity, retryForMs: DAY_MS };
-const delivery = makeDelivery(undefined, { sentAt: now - 30 * DAY_MS });
-const job = (fields: object = {}) => claimedJob({ firstAttemptAt: now, delivery, ...fields });
+const job = (fields: object = {}) => claimedJob({ firstAttemptAt: now, ...fields });
 
 /** What becomes of jobs whose call threw this. */
 function afterThrowing(error: unknown, jobs = [job()], rules: Partial<Parameters<typeof outcomesOf>[2]> = {}) {

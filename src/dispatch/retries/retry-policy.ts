@@ -90,23 +90,25 @@ export function isLastAttempt(
 ): boolean {
   if (job.attempt >= attempts) return true;
   // Nearly all jobs end here: the other time is never later.
-  const isOver = (time: number): boolean => triedMs(job, { retryForMs, now, retryTime: time }) >= retryForMs;
+  const isOver = (time: number): boolean => triedMs(job, { now, retryTime: time }) >= retryForMs;
   return isOver(now) && isOver(retryTime());
 }
 
 /** A first attempt later than the time of windows by more, milliseconds, came after the leap that this time still catches up with. */
 const AFTER_LEAP_MS = 60_000;
+/** A job may inherit a first attempt from before its delivery, of a lane that waits: none waits for a year, milliseconds. */
+const BEHIND_MS = 365 * 24 * 60 * 60 * 1_000;
 
 /**
  * How long a job has been tried. A first attempt that is yet to come was noted while the wall clock was ahead. One that came after a leap is
- * measured by the wall clock: a clock set right at boot leaps by decades, and the time of windows needs months for that. One whose window was
- * over before the service sent the delivery was noted while the wall clock was behind.
+ * measured by the wall clock: a clock set right at boot leaps by decades, and the time of windows needs months for that. One that was long
+ * before the service sent the delivery was noted while the wall clock was behind.
  */
 function triedMs(
   { firstAttemptAt, delivery: { sentAt } }: ClaimedJob,
-  { retryForMs, now, retryTime }: Pick<SettleRules, "retryForMs" | "now" | "retryTime">,
+  { now, retryTime }: Pick<SettleRules, "now" | "retryTime">,
 ): number {
-  const wasBehind = sentAt - firstAttemptAt > retryForMs && sentAt <= now;
+  const wasBehind = sentAt - firstAttemptAt > BEHIND_MS && sentAt <= now;
   const since = wasBehind ? sentAt : firstAttemptAt;
   const time = since - retryTime > AFTER_LEAP_MS ? now : retryTime;
   return Math.max(time - since, 0);
