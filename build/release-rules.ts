@@ -49,8 +49,8 @@ function changelogProblems(changelog: string, version: string): readonly string[
 function npmPageProblems(read: (path: string) => string): readonly string[] {
   const { repository, homepage } = JSON.parse(read("package.json")) as { repository?: unknown; homepage?: unknown };
   const empty = Object.entries({ repository, homepage }).filter(([, value]) => value === undefined);
-  const unreleased = ["README.md", "docs/start/quickstart.md"].filter((path) =>
-    /^Until the first release\b/m.test(read(path)),
+  const unreleased = ["README.md", "docs/start/quickstart.md", "docs/mounts/index.md", "docs/deploy/server.md"].filter(
+    (path) => /^Until the first release\b/m.test(read(path)),
   );
   return [
     ...empty.map(([name]) => `package.json has no \`${name}\`: links of the README do not work on npm.`),

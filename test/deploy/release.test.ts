@@ -16,6 +16,8 @@ function repository(changes: Readonly<Record<string, (text: string) => string>> 
     "package.json": (text: string) => withUrls(text),
     "README.md": released,
     "docs/start/quickstart.md": released,
+    "docs/mounts/index.md": released,
+    "docs/deploy/server.md": released,
     ...changes,
   };
   return (path: string): string => {
