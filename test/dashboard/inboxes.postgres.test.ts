@@ -26,8 +26,14 @@ test("on PostgreSQL the workers are listed with their shares, by the command too
   const cli = runCli(["inbox", "ui", "--inbox", url]);
   await until(() => cli.out().includes("http://"));
   const page = /^http\S+/m.exec(cli.out())?.[0] ?? "";
-  const { body } = await send(`${page}api/now`, { method: "GET" });
-  expect(JSON.parse(body)).toMatchObject({ role: "worked-on", dead: 6, workers: [{ share: 0.5 }, { share: 0.5 }] });
+  // Shards may still be on their way from the one to the other.
+  await vi.waitFor(
+    async () => {
+      const { body } = await send(`${page}api/now`, { method: "GET" });
+      expect(JSON.parse(body)).toMatchObject({ role: "worked-on", dead: 6, workers: [{ share: 0.5 }, { share: 0.5 }] });
+    },
+    { timeout: 20_000 },
+  );
   const dead = await send(`${page}api/dead`, { method: "GET" });
   expect(JSON.parse(dead.body)).toMatchObject({ count: 6, groups: [{ count: 3 }, { count: 3 }] });
 });

@@ -77,7 +77,10 @@ test("what a claim reads displaces none of what it need not read", async () => {
   const { inbox } = await start();
   for (let number = 0; number < 30; number += 1)
     await storeAll(inbox, mail([`m${number}`], { filler: "x".repeat(1024 * 1024) }));
-  expect(await claimAll(inbox, { max: 100 })).toHaveLength(30);
+  const claims: Claim[] = [];
+  for (let found = await claimAll(inbox, { max: 100 }); found.length > 0; found = await claimAll(inbox, { max: 100 }))
+    claims.push(...found);
+  expect(claims).toHaveLength(30);
 });
 
 test("thousands of jobs run at once, and the mark of them fits its row", async () => {
