@@ -25,7 +25,7 @@ JSON or of an unknown shape, long ones, a GET, and other content types. A table 
 status of each; below it are the likely causes of wrong answers, and the fixes.
 
 The app's handlers see what it accepts: the deletion of a message "hookline-check" that never existed, sent as several
-content types and once with 150 kB, and two bodies about a resource "/hookline-check".`,
+content types and once with 150 kB, or as long as --max-body allows, and two bodies about a resource "/hookline-check".`,
     notes: `Redirects are not followed, and after 10 seconds without an answer a request is given up. Ctrl-C ends it and prints
 the results so far.`,
     secretOf: "the app",
@@ -44,7 +44,7 @@ the results so far.`,
     },
     subscription: { ...ID_NUMBER, value: "<n>", about: "The subscription that the probes name.", default: 0 },
     "max-body": {
-      ...wholeNumber(200_000, 100_000_000),
+      ...wholeNumber(10_000, 100_000_000),
       value: "<bytes>",
       about: "The app's own limit of a body: one byte more must be refused.",
       default: 1_048_576,

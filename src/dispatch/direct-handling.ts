@@ -183,7 +183,7 @@ export function createDirectHandling(
       if (isAborted()) return atOnce();
       const routes = handlers.routes(event.type);
       reporter.arrived(event, delivery);
-      if (routes.length === 0) reporter.unhandled(event);
+      if (routes.length === 0) reporter.unhandled(event, false);
       for (const registration of routes) {
         if (isAborted()) return atOnce();
         await runOne({ delivery, event, entry, registration, ...options }).catch((error: unknown) =>
@@ -258,7 +258,7 @@ export function createDirectHandling(
       cause: errors.length === 1 ? errors[0] : new AggregateError(errors),
       fix:
         errors.map(fixOfFrozenWrite).find((fix) => fix !== undefined) ??
-        "Let the queue give the delivery again: all of its events run then.",
+        "Let the delivery come again, by the service or the queue: all of its events run then, and with `seen` those that failed.",
     });
   }
 

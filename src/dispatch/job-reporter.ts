@@ -14,7 +14,7 @@ export interface ExpansionReporter {
   /** An event goes to its handlers without an inbox. */
   arrived(event: SingleEvent, delivery: Delivery): void;
   /** No consumer handles such an event. */
-  unhandled(event: SingleEvent): void;
+  unhandled(event: SingleEvent, isStored: boolean): void;
   /** The names that no consumer handled, each with its number of events. */
   readonly unhandledNames: ReadonlyMap<string, number>;
 }
@@ -59,11 +59,11 @@ export function createExpansionReporter({
   }
 
   /** Names are few: only the known types and "unknown" come here. */
-  function unhandled({ type }: SingleEvent): void {
+  function unhandled({ type }: SingleEvent, isStored: boolean): void {
     const before = unhandledNames.get(type) ?? 0;
     unhandledNames.set(type, before + 1);
     if (before > 0) return;
-    const fix = `Register receiver.on("${type}", handler); what came until then waits for it.`;
+    const fix = `Register receiver.on("${type}", handler); what came until then ${isStored ? "waits for it" : "is gone"}.`;
     log.warn({ code: "unhandled", event: type, fix }, "no handler for such an event");
   }
 
@@ -88,7 +88,7 @@ export function createExpansionReporter({
             counters.skipped += 1;
             observers.instruments.meter?.finished(undefined, made.event.type, "skipped");
           }
-          if (state === "unhandled") unhandled(made.event);
+          if (state === "unhandled") unhandled(made.event, true);
         }
       }
       // The delivery is stored: a listener that throws must not turn the answer into a 503.

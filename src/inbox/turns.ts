@@ -66,7 +66,8 @@ export function createTurns(): Turns {
   let last: Place | undefined;
 
   function placeOf(owner: Owner): Place {
-    if (last === undefined || last.consumer !== owner.consumer || last.account !== owner.account) last = findOrAdd(owner);
+    if (last === undefined || last.consumer !== owner.consumer || last.account !== owner.account)
+      last = findOrAdd(owner);
     return last;
   }
 

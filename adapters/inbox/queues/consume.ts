@@ -1,8 +1,8 @@
-import { assertOptions, hasOwnInbox, kindOf } from "../../../src/adapter.ts";
-import { isHooklineError, UsageError, type Receiver, type StoredDelivery } from "../../../src/index.ts";
+import { assertOptions, hasOwnInbox, kindOf, toSeen } from "../../../src/adapter.ts";
+import { isHooklineError, UsageError, type Receiver, type SeenOptions, type StoredDelivery } from "../../../src/index.ts";
 
-/** Options of what consumes a queue's messages. */
-export interface ConsumerOptions {
+/** Options of what consumes a queue's messages. `seen` and what belongs to it are for `handle`: an inbox remembers by itself. */
+export interface ConsumerOptions extends SeenOptions {
   /**
    * `accept` stores deliveries in the receiver's inbox, which handles them; `handle` runs the handlers while the queue waits.
    * @default "accept" where the receiver has an inbox that works, else "handle"
@@ -27,14 +27,19 @@ export type Consume = (
  * @throws UsageError `option-invalid`, `accept-forwards`, `receiver-invalid`
  */
 export function createConsume(where: string, receiver: Receiver, options: ConsumerOptions = {}): Consume {
-  assertOptions(where, options, { by: true });
+  assertOptions(where, options, { by: true, seen: true, leaseMs: true, keepMs: true });
   const own = hasOwnInbox(receiver);
-  const { by = own ? "accept" : "handle" } = options;
+  const { by = own ? "accept" : "handle", ...once } = options;
   if (by !== "accept" && by !== "handle")
     throw new UsageError("option-invalid", `${where} got by ${kindOf(by)}, expected "accept" or "handle".`);
   if (by === "accept" && !own)
     throw new UsageError("accept-forwards", `${where} got by "accept" and a receiver that stores nothing itself.`, {
       fix: "Give the consumer's receiver an inbox that stores, such as `sqliteInbox` or `postgresInbox`; or leave `by` out.",
+    });
+
+  if (toSeen(once, where) !== undefined && by === "accept")
+    throw new UsageError("option-invalid", `${where} got \`seen\` and stores deliveries, which needs none.`, {
+      fix: 'Leave `seen` out; or give `by: "handle"`.',
     });
 
   return async (given, { signal } = {}) => {
@@ -43,7 +48,7 @@ export function createConsume(where: string, receiver: Receiver, options: Consum
       const results =
         by === "accept"
           ? await receiver.accept(deliveries)
-          : await Promise.allSettled(deliveries.map((one) => receiver.handle(one, { signal })));
+          : await Promise.allSettled(deliveries.map((one) => receiver.handle(one, { ...once, signal })));
       return results.map(toConsumed);
     } catch (error) {
       return deliveries.map(() => ({ to: "retry", error }));

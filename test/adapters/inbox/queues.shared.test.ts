@@ -1,4 +1,4 @@
-import { createReceiver, forwardInbox, memoryInbox, type StoredDelivery } from "hookline";
+import { createReceiver, forwardInbox, memoryInbox, type SeenStore, type StoredDelivery } from "hookline";
 import type { WritingInbox } from "hookline/adapter";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createConsume, type ConsumerOptions } from "../../../adapters/inbox/queues/consume.ts";
@@ -135,8 +135,10 @@ describe("what consumes messages", () => {
       inbox: forwardInbox(async (deliveries) => void queue.push(...deliveries)),
       log: false,
     });
-    for (const id of ids)
-      await front.receive(signedRequest(bodyOf({ payloads: [change(id)] }), { secret: SECRET, at: new Date() }));
+    for (const id of ids) {
+      const payloads = id.split(" ").map((one) => change(one));
+      await front.receive(signedRequest(bodyOf({ payloads }), { secret: SECRET, at: new Date() }));
+    }
     await front.close();
     return JSON.parse(JSON.stringify(queue)) as StoredDelivery[];
   }
@@ -169,6 +171,27 @@ describe("what consumes messages", () => {
     const { seen, consume, receiver } = consumer(true, { by: "handle" });
     expect(await consume(await forwarded("a"))).toEqual([{ to: "acknowledge" }]);
     expect([receiver.stats().stored, seen]).toEqual([0, ["a"]]);
+  });
+
+  test("with a store of what was handled, a failed delivery runs only what failed again", async () => {
+    const states = new Map<string, "busy" | "done">();
+    const store: SeenStore = {
+      async claim(key) {
+        const known = states.get(key);
+        if (known === undefined) states.set(key, "busy");
+        return known ?? "mine";
+      },
+      async settle(key, how) {
+        if (how === "done") states.set(key, "done");
+        else states.delete(key);
+      },
+    };
+    const { seen, consume } = consumer(false, { seen: store, keepMs: 60_000 });
+    const messages = await forwarded("a bad");
+    expect(await consume(messages)).toMatchObject([{ to: "retry" }]);
+    expect(await consume(messages)).toMatchObject([{ to: "retry" }]);
+    expect(seen).toEqual(["a"]);
+    expect(() => consumer(true, { seen: store })).toThrow(expect.objectContaining({ code: "option-invalid" }));
   });
 
   test.each([true, false])("dead-letters what no retry helps, with an inbox of its own: %s", async (own) => {
