@@ -62,6 +62,19 @@ describe("hookline inbox on PostgreSQL", () => {
     });
   });
 
+  test("what is paused is listed with what waits, and resumed", async () => {
+    const database = await databaseWith([good]);
+    expect((await inbox(database, "paused")).err).toBe("Nothing is paused.\n");
+    expect((await inbox(database, "pause --account 2002 --reason import")).out).toBe(
+      "Paused account 2002: 0 jobs wait.\n",
+    );
+    expect(jsonOf((await inbox(database, "paused --json")).out)).toMatchObject([
+      { accountId: 2002, reason: "import", waiting: 0 },
+    ]);
+    expect((await inbox(database, "resume --account 2002")).out).toBe("Resumed account 2002.\n");
+    expect((await inbox(database, "paused")).err).toBe("Nothing is paused.\n");
+  });
+
   test("replay adds jobs, which run once a receiver starts", async () => {
     const database = await databaseWith([good, bad]);
     expect(await inbox(database, "replay --dead")).toEqual({

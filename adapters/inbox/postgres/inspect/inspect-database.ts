@@ -6,6 +6,7 @@ import { createPostgresInbox, type PostgresOptions } from "../postgres-inbox.ts"
 import { prepareSchema } from "../schema/migrate.ts";
 import { createPostgresGaps } from "../upkeep/gaps.ts";
 import { findLiveWorkers } from "../upkeep/live-workers.ts";
+import { createPostgresPauses } from "../upkeep/pauses.ts";
 import { readStats, type SharedStats } from "../upkeep/read-stats.ts";
 import { createPostgresTombstones } from "../upkeep/tombstones.ts";
 
@@ -131,9 +132,15 @@ function older(schema: string, version: number): StorageError {
   );
 }
 
-/** What is written is not reached: this one is never opened. */
+/** Between two looks at what is paused: whoever looks may do so for hours. */
+const FOLLOW_MS = 1_000;
+
+/** What is written is not reached: the inbox beneath is never opened. */
 function openToRead(pool: Pool, ident: string, options: PostgresOptions): WorkingInbox<"network"> {
   const named = { ident: () => ident, pool };
+  const unchanged = { ...named, pool: { ...pool, transaction: refuse } };
+  const pauses = createPostgresPauses({ ...unchanged, now: Date.now });
+  let following: NodeJS.Timeout | undefined;
   const tombstones: Tombstones = createPostgresTombstones({ ...named, now: Date.now });
   const jobs: InboxJobs = createPostgresJobs({
     ...named,
@@ -142,11 +149,17 @@ function openToRead(pool: Pool, ident: string, options: PostgresOptions): Workin
   });
   return {
     ...createPostgresInbox(options),
-    open: () => Promise.resolve(),
-    close: () => Promise.resolve(),
+    async open() {
+      await pauses.refresh();
+      following ??= setInterval(() => void pauses.refresh().catch(() => {}), FOLLOW_MS).unref();
+    },
+    async close() {
+      clearInterval(following);
+    },
     tombstones,
+    pauses,
     liveWorkers: () => findLiveWorkers(pool, ident),
-    gaps: createPostgresGaps({ ident: named.ident, pool: { ...pool, transaction: refuse }, isMine: () => false }),
+    gaps: createPostgresGaps({ ...unchanged, isMine: () => false }),
     jobs,
   };
 }
