@@ -46,8 +46,8 @@ test.each(common.installs)("$page.file installs packages that are tested here, a
   const names = line.split(" ").slice(2);
   const tested = { ...manifest.devDependencies, ...mounts.dependencies, [manifest.name]: "" };
   expect(Object.keys(tested)).toEqual(expect.arrayContaining(names));
-  // React is what Next stands on, Nest finds its platform by itself, and the inbox its driver.
-  const unseen = /^(?:next|pg|react|react-dom|@nestjs\/platform-express)$/;
+  // React is what Next stands on, Nest finds its platform by itself, BullMQ its client, and the inbox its driver.
+  const unseen = /^(?:ioredis|next|pg|react|react-dom|@nestjs\/platform-express)$/;
   const used = [...page.text.matchAll(/ from "((?:@[^/"]+\/)?[^/"]+)/g)].map(([, name]) => name);
   expect(used).toEqual(expect.arrayContaining(names.filter((name) => !unseen.test(name))));
 });

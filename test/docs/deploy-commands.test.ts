@@ -68,16 +68,16 @@ kubectl.test(`kubernetes: the overlay changes the base as the page says${kubectl
   const sandbox = project();
   await sandbox.run([copy]);
   const [overlay = "", patch = ""] = blocksOf(page, "yaml");
-  const gateway = sandbox.path("/var/lib/webhooks/gateway");
+  const folder = sandbox.path("/var/lib/webhooks/overlay");
   // The kubectl of Debian 12 is too old for the name of this list.
   const older = overlay.replace("patches:\n  - path: app.yaml", "patchesStrategicMerge:\n  - app.yaml");
-  writeFileSync(join(gateway, "kustomization.yaml"), older);
-  writeFileSync(join(gateway, "app.yaml"), patch);
+  writeFileSync(join(folder, "kustomization.yaml"), older);
+  writeFileSync(join(folder, "app.yaml"), patch);
   const [made = ""] = await sandbox.run([look]);
   expect(made).toContain(`image: registry.example.com/team/hookline:${manifest.version}`);
   expect(made).toContain("value: http://shop.default.svc.cluster.local/events");
   for (const name of secret.match(/(?<=--from-literal=)\w+/g) ?? []) expect(made).toContain(`key: ${name}\n`);
-  expect(apply).toBe("kubectl apply --kustomize gateway");
+  expect(apply).toBe("kubectl apply --kustomize overlay");
   expect((await sandbox.run([`npx hookline ${argumentsIn(exec)} --help`]))[0]).toContain("Usage");
 });
 
