@@ -1,5 +1,11 @@
 import { assertOptions, hasOwnInbox, kindOf, toSeen } from "../../../src/adapter.ts";
-import { isHooklineError, UsageError, type Receiver, type SeenOptions, type StoredDelivery } from "../../../src/index.ts";
+import {
+  isHooklineError,
+  UsageError,
+  type Receiver,
+  type SeenOptions,
+  type StoredDelivery,
+} from "../../../src/index.ts";
 
 /** Options of what consumes a queue's messages. `seen` and what belongs to it are for `handle`: an inbox remembers by itself. */
 export interface ConsumerOptions extends SeenOptions {
