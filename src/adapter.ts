@@ -56,7 +56,7 @@ export { MOST_GROUPS, type JobGroup, type JobSummary } from "./inbox/port/jobs.t
 export type { KeyValues } from "./inbox/port/key-values.ts";
 export type { Pause, Paused, Pauses } from "./inbox/port/pauses.ts";
 export type { Owner } from "./inbox/turns.ts";
-export { toSeen } from "./inbox/port/seen-store.ts";
+export { toSeen, type Seen } from "./inbox/port/seen-store.ts";
 export { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./inbox/port/tombstones.ts";
 export type {
   ErroredSubscription,
