@@ -119,8 +119,9 @@ describe("help", () => {
                                How long an app may take for one event. Default: 30.
           --concurrency <n>    Requests to the apps at once, and the most connections to
                                each. Default: 10.
-          --only <names>       Hand over these events or families alone; others wait in
-                               the inbox without a handler. Default: all.
+          --only <names>       Hand over only these events or families. Other families
+                               wait in the inbox for 7 days; other changes of a family
+                               of which one change is named are skipped. Default: all.
           --allow-link-local   Forward to 169.254.0.0/16 too, where clouds give
                                credentials away.
           -h, --help           Print this help.
