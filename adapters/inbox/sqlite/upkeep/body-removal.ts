@@ -39,6 +39,8 @@ export function createBodyRemoval(db: DatabaseSync, needed: NeededDeliveries): B
   let isOn = false;
   /** All up to this one were looked at. What was needed then is looked at again when the job ends that needed it. */
   let after = 0;
+  /** The newest when the pass began. Those that come during it are still needed, mostly: the next one looks at them. */
+  let until = 0;
   const again = new Set<number>();
   /** Taken from `again`, the lowest last. */
   let sorted: number[] = [];
@@ -56,11 +58,7 @@ export function createBodyRemoval(db: DatabaseSync, needed: NeededDeliveries): B
 
   /** New ones, in the order of ids. Expansion follows that too, so that one which is not expanded holds up nothing that is. */
   function lookOn(): boolean {
-    const end = Math.min(
-      after + IDS,
-      Number(sql.newest.get()?.["id"] ?? 0),
-      Number(sql.unexpanded.get()?.["id"] ?? Infinity) - 1,
-    );
+    const end = Math.min(after + IDS, until, Number(sql.unexpanded.get()?.["id"] ?? Infinity) - 1);
     if (end <= after) return false;
     const page: number[] = [];
     let bytes = 0;
@@ -102,6 +100,7 @@ export function createBodyRemoval(db: DatabaseSync, needed: NeededDeliveries): B
         sorted = [];
         later.clear();
       }
+      if (turn !== "on" || !isOn) until = Number(sql.newest.get()?.["id"] ?? 0);
       isOn = true;
       if (turn === "pass") {
         for (const id of later) again.add(id);
