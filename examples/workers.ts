@@ -5,12 +5,9 @@ import { workersReceiver, type WorkersContextLike } from "hookline/workers";
 
 interface Env {
   readonly SIGNING_SECRET: string;
-  /** A message holds 128 KB: for longer deliveries put them into R2 and send their key. */
+  /** A message holds 128 KB, with the body as base64: put longer deliveries into R2 and send their key. */
   readonly DELIVERIES: { send(delivery: StoredDelivery): Promise<unknown> };
 }
-
-/** As base64 in JSON a longer body is more than a message holds. */
-const MAX_BODY_BYTES = 90_000;
 
 interface Batch {
   readonly messages: readonly { body: StoredDelivery; attempts: number; ack(): void; retry(options: object): void }[];
@@ -20,7 +17,7 @@ let receiver: Receiver<"network"> | undefined;
 
 function receiverOf({ SIGNING_SECRET: secret, DELIVERIES: queue }: Env): Receiver<"network"> {
   const inbox = forwardInbox((deliveries) => Promise.all(deliveries.map((one) => queue.send(one))).then(() => {}));
-  return (receiver ??= createReceiver({ secret, inbox, maxBodyBytes: MAX_BODY_BYTES }).on("email.created", (event) => {
+  return (receiver ??= createReceiver({ secret, inbox, maxBodyBytes: 90_000 }).on("email.created", (event) => {
     console.log(`account ${event.accountId}: created message ${event.id}`);
   }));
 }
