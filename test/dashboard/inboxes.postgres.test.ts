@@ -34,6 +34,15 @@ test("on PostgreSQL the workers are listed with their shares, by the command too
     },
     { timeout: 20_000 },
   );
+  // It follows what happens while somebody looks.
+  await receiver.flow.pause({ accountId: 2002 }, { reason: "import" });
+  await vi.waitFor(
+    async () => {
+      const { body } = await send(`${page}api/now`, { method: "GET" });
+      expect(JSON.parse(body)).toMatchObject({ paused: [{ accountId: 2002 }] });
+    },
+    { timeout: 20_000 },
+  );
   const dead = await send(`${page}api/dead`, { method: "GET" });
   expect(JSON.parse(dead.body)).toMatchObject({ count: 6, groups: [{ count: 3 }, { count: 3 }] });
 });
