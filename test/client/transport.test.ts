@@ -265,7 +265,8 @@ describe("a call is repeated", () => {
             sent.push(clock.now() - began);
             return answers[sent.length - 1] ?? Response.json(message);
           };
-          const client = createClient({ token: "t", fetch, clock, rateLimit: false, retry: { attempts, budgetMs } });
+          const retry = { attempts, budgetMs };
+          const client = createClient({ token: "t", fetch, clock, rateLimit: false, retry, timeoutMs: LIMIT_MS });
           const error: unknown = await client.messages.get("m-1").then(
             () => undefined,
             (thrown: unknown) => thrown,
@@ -290,13 +291,16 @@ describe("a call is repeated", () => {
   });
 });
 
-/** Every wait is over at once; timeouts are not waited for. */
+/** A client's limit that is no length of a wait. */
+const LIMIT_MS = 3_600_000;
+
+/** Every wait is over at once; {@link LIMIT_MS} never is. */
 function everyWaitClock() {
   let now = 1_000_000;
   return {
     now: () => now,
     setTimer(run: () => void, ms: number) {
-      if (ms === 30_000) return { clear: () => {} };
+      if (ms === LIMIT_MS) return { clear: () => {} };
       now += ms;
       queueMicrotask(run);
       return { clear: () => {} };
