@@ -1,13 +1,16 @@
+import { createReceiver } from "hookline";
+import { sqliteInbox } from "hookline/sqlite";
 import { Deployment } from "kubernetes-models/apps/v1";
 import { Ingress } from "kubernetes-models/networking.k8s.io/v1";
 import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
-import { Service } from "kubernetes-models/v1";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { Pod, Service } from "kubernetes-models/v1";
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import manifest from "../../package.json" with { type: "json" };
 import { brokenRules, type Manifest } from "../deploy/kubernetes-rules.ts";
+import { bodyOf, signedRequest } from "../support/make-delivery.ts";
 import { ownBlocksOf } from "./page-commands.ts";
 import { blocksOf, pageOf, root } from "./pages.ts";
 import { openSandboxes, testWith } from "./sandbox.ts";
@@ -63,7 +66,7 @@ test("container: the page names what the Dockerfile and compose ask for", () => 
 const kubectl = testWith("kubectl");
 kubectl.test(`kubernetes: the overlay changes the base as the page says${kubectl.why}`, async () => {
   const page = pageOf("docs/deploy/kubernetes.md");
-  const [block = []] = ownBlocksOf("docs/deploy/kubernetes.md", 2);
+  const [block = []] = ownBlocksOf("docs/deploy/kubernetes.md", 4);
   const [secret = "", copy = "", look = "", apply = "", exec = ""] = block;
   const sandbox = project();
   await sandbox.run([copy]);
@@ -85,7 +88,7 @@ kubectl.test(
   `kubernetes: the manifests of a program of one's own fit it, and keep all rules${kubectl.why}`,
   async () => {
     const page = pageOf("docs/deploy/kubernetes.md");
-    const [, block = []] = ownBlocksOf("docs/deploy/kubernetes.md", 2);
+    const [, block = []] = ownBlocksOf("docs/deploy/kubernetes.md", 4);
     const [secret = "", copy = "", look = "", apply] = block;
     const sandbox = project();
     await sandbox.run([copy]);
@@ -136,6 +139,45 @@ kubectl.test(
     expect(grace).toBeGreaterThanOrEqual(5 + 5 + drainSeconds + 1);
   },
 );
+
+test("kubernetes: what a pod copies of its file is restored by another pod", async () => {
+  const [, , backUp = [], restore = []] = ownBlocksOf("docs/deploy/kubernetes.md", 4);
+  const sandbox = project();
+  /** As in the pod, whose volume is a folder here. */
+  const inPod = (lines: readonly string[], pod: string): string[] =>
+    lines.flatMap((line) => {
+      const [, command] = new RegExp(`^kubectl exec (?:--stdin )?${pod} -- (.*)`).exec(line) ?? [];
+      return command === undefined ? [] : [command.replaceAll("/data/", "/var/lib/webhooks/")];
+    });
+  const accounts = `npx hookline inbox stats --inbox /var/lib/webhooks/inbox.db`;
+  const file = sandbox.path("/var/lib/webhooks/inbox.db");
+  await storeOne(file);
+  const [before = ""] = await sandbox.run([accounts]);
+  await sandbox.run(inPod(backUp, "hookline-0"));
+  writeFileSync(file, "not a database");
+  writeFileSync(`${file}-wal`, "of another file");
+  const printed = await sandbox.run(inPod(restore, "hookline-restore"));
+  expect(printed.at(-1)?.trim()).toBe("ok");
+  expect((await sandbox.run([accounts]))[0]).toBe(before);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+
+  // The pod has the same user and the same volume as the one that it stands for.
+  const pod = parse(blocksOf(pageOf("docs/deploy/kubernetes.md"), "yaml").at(-1) ?? "");
+  const set = parse(readFileSync(join(root, "deploy/kubernetes/sqlite/statefulset.yaml"), "utf8")).spec;
+  expect(() => new Pod(pod).validate()).not.toThrow();
+  expect(pod.spec.securityContext).toEqual(set.template.spec.securityContext);
+  expect(pod.spec.containers[0].securityContext).toEqual(set.template.spec.containers[0].securityContext);
+  const claim = `${set.volumeClaimTemplates[0].metadata.name}-hookline-0`;
+  expect(pod.spec.volumes[0].persistentVolumeClaim.claimName).toBe(claim);
+});
+
+async function storeOne(file: string): Promise<void> {
+  const receiver = createReceiver({ secret: "whsec", inbox: sqliteInbox(file), log: false });
+  receiver.on("email", () => {});
+  const request = signedRequest(bodyOf(), { secret: "whsec", at: new Date() });
+  expect((await receiver.receive(request)).status).toBe(200);
+  await receiver.close();
+}
 
 test("runbook: its commands for Kubernetes name what the manifests have", () => {
   const { text } = pageOf("docs/operate/runbook.md");
