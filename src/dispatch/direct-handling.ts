@@ -194,6 +194,10 @@ export function createDirectHandling(
     return errors;
   }
 
+  /** Until nothing runs any more that may take so long, and what is stuck is known to be: milliseconds. */
+  const leaseFor = (ms: number): number =>
+    Math.min(Math.ceil(ms + handlerCalls.graceMs + LEASE_MARGIN_MS), LONGEST_TIMER_MS);
+
   /** @returns whether it ran: not if it was done before */
   async function callUnseen(job: DirectJob, places: Places): Promise<boolean> {
     const { delivery, event, entry, registration, isMessage, mostMs = LONGEST_TIMER_MS, once } = job;
@@ -203,7 +207,6 @@ export function createDirectHandling(
       return true;
     }
     let hasBegun = false;
-    const leaseMs = Math.min(limits.timeoutMs || LEASE_MS, mostMs) + handlerCalls.graceMs + LEASE_MARGIN_MS;
     const isDuplicateKey = dedupeKeyOf(event) !== undefined;
     const id = isMessage && !isDuplicateKey ? `${delivery.id}:` : "";
     const key = idempotencyKey({ consumer, event, delivery, entry, replayOf: undefined, jobId: "" });
@@ -218,7 +221,7 @@ export function createDirectHandling(
       // The same key with other content is another event, as for an inbox.
       const { content = "" } = uniqueOf(event, undefined) ?? {};
       return await once.run(`${name}:${id}${key}:${content}`, run, {
-        leaseMs: Math.min(Math.ceil(leaseMs), LONGEST_TIMER_MS),
+        leaseMs: leaseFor(Math.min(limits.timeoutMs || LEASE_MS, mostMs)),
         isKept: isMessage || isDuplicateKey,
       });
     } finally {
@@ -249,7 +252,17 @@ export function createDirectHandling(
   }
 
   async function handle(delivery: IdentifiedDelivery, { seen, ...options }: DirectOptions): Promise<void> {
-    const once = seen && createOnce(seen, { clock, log: faultLog });
+    const { mostMs = LONGEST_TIMER_MS } = options;
+    const { source = "", signature } = delivery;
+    const once =
+      seen &&
+      createOnce(seen, {
+        clock,
+        log: faultLog,
+        delivery: `${name}:${source}:${signature}`,
+        mostMs,
+        leaseMs: leaseFor(mostMs),
+      });
     const errors = await runAll(delivery, { ...options, once });
     await once?.end(errors.length === 0 && options.signal?.aborted !== true);
     if (errors.length === 0) return;

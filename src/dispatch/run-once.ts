@@ -9,13 +9,14 @@ import { withTimeout } from "../timeout.ts";
 export interface Once {
   /**
    * @returns whether it ran; false: it was done before
-   * @throws HooklineError `seen-busy` while another process does it, `seen-failed` where the store does not say: it must not run unseen
+   * @throws HooklineError `seen-busy` while another process does it, or has an equal delivery; `seen-failed` where the store does not say: it
+   * must not run unseen
    */
   run(key: string, run: () => Promise<void>, how: RunOnce): Promise<boolean>;
   /**
    * After the last event. Where the delivery comes again, all that was done stays done.
-   * @throws HooklineError `seen-busy` where an equal delivery was completed meanwhile, and this one left out what that one had done;
-   * `seen-failed` where the store does not forget: an equal one would leave that out
+   * @throws HooklineError `seen-busy` where it took so long that an equal delivery may have begun; `seen-failed` where the store does not note
+   * that it is complete: an equal one would leave out what it has done
    */
   end(isComplete: boolean): Promise<void>;
 }
@@ -27,23 +28,45 @@ interface RunOnce {
   readonly isKept: boolean;
 }
 
+export interface OnceOptions {
+  readonly clock: Clock;
+  /** Throttled. */
+  readonly log: Pick<Logger, "error">;
+  /** Equal deliveries have the same. */
+  readonly delivery: string;
+  /** For all events of the delivery together, milliseconds. */
+  readonly mostMs: number;
+  /** After so long the delivery's handlers have ended, or are stuck, milliseconds. */
+  readonly leaseMs: number;
+}
+
+/**
+ * One of equal deliveries: they run one after another, and each has what was done in its own round alone. It is tried until it is complete,
+ * by whichever of them comes; so each edit is handled after it was made, if not in its own delivery, then in that of the others that is last.
+ */
+interface Round {
+  readonly nth: number;
+  readonly key: string;
+  readonly startedAt: number;
+}
+
 /** A store that gives no answer must not hold up the answer of a delivery, milliseconds. */
 const LIMIT_MS = 5_000;
 const LATE = Symbol("late");
 /** The shortest time that something can be remembered for, milliseconds. */
 const FORGET_MS = 1;
-/** What is to be forgotten is forgotten by then, milliseconds. */
-const FORGOTTEN_MS = 1_000;
+/** Asked of the store at once, where nothing depends on the order. */
+const AT_ONCE = 10;
+/** The answer waits so long for what was done in a complete round to be forgotten, and no longer than half of its time, milliseconds. */
+const FORGET_WITHIN_MS = 1_000;
+/** A round of which nothing is left is remembered so long: equal deliveries are of one second, and come again within minutes. */
+const EMPTY_ROUND_MS = 60 * 60 * 1_000;
 
-export function createOnce(
-  { store, leaseMs, keepMs }: Seen,
-  { clock, log }: { readonly clock: Clock; /** Throttled. */ readonly log: Pick<Logger, "error"> },
-): Once {
-  /** Done, and to be forgotten when the delivery is complete. */
+export function createOnce({ store, leaseMs, keepMs }: Seen, { clock, log, delivery, ...times }: OnceOptions): Once {
+  let begun: Promise<Round> | undefined;
+  /** Done in the round, now or before. */
   const done: string[] = [];
-  /** Done before, as it was said. */
-  const skipped: string[] = [];
-  /** Done as well, and claimed until the next one is: an equal delivery must always find something that is not done. */
+  /** Done, and claimed until the next one is: a delivery of one event leaves nothing behind. */
   let last: string | undefined;
 
   // In a promise: a store of the user's may throw, or give no promise.
@@ -61,15 +84,8 @@ export function createOnce(
     });
   }
 
-  /** @throws HooklineError `seen-failed` */
-  async function forget(key: string): Promise<void> {
-    await inTime(() => store.settle(key, "done", FORGET_MS)).catch((cause: unknown) => {
-      throw toFailure("did not forget what the delivery had done: an equal one would leave it out", cause);
-    });
-  }
-
   async function claim(key: string, ownLeaseMs: number): Promise<"mine" | "busy" | "done"> {
-    const asked = Promise.resolve().then(() => store.claim(key, leaseMs ?? ownLeaseMs));
+    const asked = Promise.resolve().then(() => store.claim(key, ownLeaseMs));
     const claimed = await inTime(() => asked).catch((cause: unknown) => {
       // What comes late must not stay claimed by nobody.
       void asked.then((late) => (late === "mine" ? settle(key, "failed") : undefined)).catch(() => {});
@@ -80,26 +96,15 @@ export function createOnce(
     return claimed;
   }
 
-  /** An equal delivery forgets what it had done when it is complete: what was left out because of it was not done for this one. */
-  async function anyForgotten(): Promise<boolean> {
-    for (const key of skipped) {
-      if ((await claim(key, LIMIT_MS)) !== "mine") continue;
-      await settle(key, "failed");
-      return true;
+  /** The first round that is not complete. */
+  async function begin(): Promise<Round> {
+    const startedAt = clock.now();
+    for (let nth = 0; ; nth += 1) {
+      const key = `${delivery}:round:${nth}`;
+      const claimed = await claim(key, times.leaseMs);
+      if (claimed === "busy") throw equalDelivery();
+      if (claimed === "mine") return { nth, key, startedAt };
     }
-    return false;
-  }
-
-  /**
-   * Where all was done before, two equal deliveries could both take it as done for themselves, and forget it: one of them completes alone.
-   * @returns the key that says so; undefined where none is needed, because nobody else completes while something is claimed here
-   */
-  async function completion(): Promise<string | undefined> {
-    const [first] = skipped;
-    if (first === undefined || last !== undefined) return undefined;
-    const key = `${first}:end`;
-    if ((await claim(key, LIMIT_MS)) !== "mine") throw equalDelivery();
-    return key;
   }
 
   async function settleLast(): Promise<void> {
@@ -109,11 +114,37 @@ export function createOnce(
     last = undefined;
   }
 
+  async function complete({ key, startedAt }: Round): Promise<void> {
+    if (done.length > 0) {
+      await inTime(() => store.settle(key, "done", keepMs)).catch((cause: unknown) => {
+        throw toFailure("did not note that the delivery is complete: an equal one would leave it out", cause);
+      });
+    }
+    if (last !== undefined) await settle(last, "failed");
+    if (done.length === 0) return settle(key, "failed");
+    const until = Math.min(clock.now() + FORGET_WITHIN_MS, startedAt + times.mostMs / 2);
+    // What is not forgotten belongs to a round that is over, and to no other.
+    if (await forget(done, until)) await settle(key, "done", Math.min(EMPTY_ROUND_MS, keepMs));
+  }
+
+  /** @returns whether all are forgotten in time */
+  async function forget(keys: readonly string[], until: number): Promise<boolean> {
+    for (let first = 0; first < keys.length; first += AT_ONCE) {
+      if (clock.now() >= until) return false;
+      const some = keys.slice(first, first + AT_ONCE).map((key) => inTime(() => store.settle(key, "done", FORGET_MS)));
+      const results = await Promise.allSettled(some);
+      if (results.some(({ status }) => status === "rejected")) return false;
+    }
+    return true;
+  }
+
   return {
-    async run(key, run, how) {
-      const claimed = await claim(key, how.leaseMs);
+    async run(given, run, how) {
+      const round = how.isKept ? undefined : await (begun ??= begin());
+      const key = round === undefined || round.nth === 0 ? given : `${given}:round:${round.nth}`;
+      const claimed = await claim(key, leaseMs ?? how.leaseMs);
       if (claimed === "done") {
-        if (!how.isKept) skipped.push(key);
+        if (!how.isKept) done.push(key);
         return false;
       }
       if (claimed === "busy")
@@ -131,24 +162,26 @@ export function createOnce(
       return true;
     },
     async end(isComplete) {
-      if (!isComplete) return settleLast();
-      const alone = await completion();
+      const round = await begun?.catch(() => undefined); // where it did not begin, each event says why
+      if (round === undefined) return;
+      // Another one may have the round by now.
+      const isLate = clock.now() - round.startedAt > times.leaseMs - LIMIT_MS;
       try {
-        if (await anyForgotten()) throw equalDelivery();
-        for (const key of [...skipped, ...done]) await forget(key);
+        if (isComplete && !isLate) return await complete(round);
       } catch (error) {
-        if (alone !== undefined) await settle(alone, "failed");
         await settleLast();
+        await settle(round.key, "failed");
         throw error;
       }
-      if (last !== undefined) await settle(last, "failed");
-      if (alone !== undefined) await settle(alone, "done", FORGOTTEN_MS);
+      await settleLast();
+      if (isLate) throw equalDelivery();
+      await settle(round.key, "failed");
     },
   };
 }
 
 function equalDelivery(): HooklineError {
-  return new HooklineError("seen-busy", "An equal delivery was handled at the same time: this one may be newer.");
+  return new HooklineError("seen-busy", "An equal delivery is handled at the same time.");
 }
 
 function toFailure(what: string, cause?: unknown): HooklineError {

@@ -213,7 +213,11 @@ describe("handlers without an inbox, with a store of what was seen", () => {
     const answer = watch(ask(emails("a")));
     await pass(21_000);
     expect(answer.value).toBe(503);
-    expect(store.claims()).toEqual([["claim", 31_000]]);
+    expect(store.claims()).toEqual([
+      ["claim", 31_000], // of the delivery, which ended
+      ["claim", 31_000],
+      ["failed", 691_200_000],
+    ]);
     expect(calls).toHaveLength(1);
     calls[0]?.end();
   });
@@ -226,7 +230,9 @@ describe("handlers without an inbox, with a store of what was seen", () => {
     await handle(emails("b"));
     await handle(emails("c"), { leaseMs: 1_234, keepMs: 60_000 });
     expect(store.claims()).toEqual([
+      ["claim", 60_000], // of the delivery
       ["claim", 47_000],
+      ["failed", 691_200_000],
       ["failed", 691_200_000],
       ["claim", 47_000],
       ["done", 691_200_000],
