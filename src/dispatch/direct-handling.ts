@@ -6,7 +6,8 @@ import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
-import { createContext, idempotencyKey, type CallFacts } from "./calls/context.ts";
+import { idempotencyKey } from "./calls/context.ts";
+import { createDirectContext, type DirectContext } from "./calls/direct-context.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn, uniqueOf } from "./expand.ts";
 import type { Registration } from "./handlers.ts";
@@ -107,27 +108,12 @@ export function createDirectHandling(
 
   /** Rejects with what the handler threw, or when it is stuck. */
   function call(
-    { delivery, event, entry, registration, signal }: DirectJob,
+    { event, registration, signal }: DirectJob,
     { free, ended, stuck }: Places,
+    { controller, span, ctx }: DirectContext,
   ): Promise<void> {
-    const controller = new AbortController();
     const { consumer } = registration;
-    const { meter, tracer } = observers.instruments;
-    const facts: CallFacts = {
-      signal: controller.signal,
-      attempt: 1,
-      lastAttempt: false,
-      merged: 1,
-      event,
-      entry,
-      jobId: `${delivery.id}.${entry}`,
-      deliveryId: delivery.id,
-      consumer,
-      replayOf: undefined,
-      delivery,
-    };
-    const span = tracer?.call(facts, [{ id: facts.jobId, delivery }], true);
-    const ctx = createContext(facts, services, span?.logged);
+    const { meter } = observers.instruments;
     const startedAt = clock.now();
     return new Promise((resolve, reject) => {
       let running: RunningCall | undefined; // undefined yet when the handler ends at once
@@ -202,22 +188,23 @@ export function createDirectHandling(
   async function callUnseen(job: DirectJob, places: Places): Promise<boolean> {
     const { delivery, event, entry, registration, isMessage, mostMs = LONGEST_TIMER_MS, once } = job;
     const { consumer, limits } = registration;
-    if (once === undefined) {
-      await call(job, places);
-      return true;
-    }
-    let hasBegun = false;
-    const isDuplicateKey = dedupeKeyOf(event) !== undefined;
-    const id = isMessage && !isDuplicateKey ? `${delivery.id}:` : "";
-    const key = idempotencyKey({ consumer, event, delivery, entry, replayOf: undefined, jobId: "" });
+    let isTaken = false; // whoever calls the handler frees them
     const run = async (): Promise<void> => {
       // Since it waits for the store the time may be over, or the receiver closed.
       if (closed !== undefined) throw closed;
       job.signal?.throwIfAborted();
-      hasBegun = true;
-      await call(job, places);
+      const context = createDirectContext(job, services, observers.instruments.tracer);
+      isTaken = true;
+      await call(job, places, context);
     };
     try {
+      if (once === undefined) {
+        await run();
+        return true;
+      }
+      const isDuplicateKey = dedupeKeyOf(event) !== undefined;
+      const id = isMessage && !isDuplicateKey ? `${delivery.id}:` : "";
+      const key = idempotencyKey({ consumer, event, delivery, entry, replayOf: undefined, jobId: "" });
       // The same key with other content is another event, as for an inbox.
       const { content = "" } = uniqueOf(event, undefined) ?? {};
       return await once.run(`${name}:${id}${key}:${content}`, run, {
@@ -225,7 +212,7 @@ export function createDirectHandling(
         isKept: isMessage || isDuplicateKey,
       });
     } finally {
-      if (!hasBegun) {
+      if (!isTaken) {
         places.free();
         places.ended();
       }

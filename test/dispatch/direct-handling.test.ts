@@ -183,6 +183,7 @@ describe("receiver.handle", () => {
     { id: "1" },
     { ...stored(), bodyBase64: undefined },
     { ...stored(), receivedAt: "yesterday" },
+    { ...stored(), headers: { "x-aurinko-signature": { toString: 1 } } },
   ])("refuses what is no stored delivery: %#", async (given) => {
     const { receiver } = rig();
     await expect(receiver.handle(given as never)).rejects.toMatchObject({

@@ -87,6 +87,7 @@ test.each<[what: string, code: string, spoil: (delivery: StoredDelivery) => unkn
   ["without its time", "signature-invalid", (it) => withHeader(it, "x-aurinko-request-timestamp", "")],
   ["with half a signature", "signature-invalid", (it) => withHeader(it, "x-aurinko-signature", "ab")],
   ["without headers", "delivery-invalid", (it) => ({ ...it, headers: {} })],
+  ["whose signature is no text", "delivery-invalid", (it) => withHeader(it, "x-aurinko-signature", {} as never)],
   ["that is none", "delivery-invalid", () => null],
   ["that is a text", "delivery-invalid", () => "delivery"],
   ["whose source is a number", "delivery-invalid", (it) => ({ ...it, source: 5 })],

@@ -69,7 +69,7 @@ export function fromStored(
   if (
     typeof stored?.id !== "string" ||
     typeof stored.bodyBase64 !== "string" ||
-    signature === undefined ||
+    typeof signature !== "string" ||
     !(receivedAt + sentAt > 0)
   ) {
     throw new UsageError("delivery-invalid", `${caller}() got a value that is not a stored delivery.`, {
