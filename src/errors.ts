@@ -1,3 +1,5 @@
+import { catchRejection } from "./thrown.ts";
+
 /** Options of `HooklineError`: fix hint and cause. */
 export interface ErrorOptions {
   /** What to change so that the error does not recur. */
@@ -63,7 +65,8 @@ export function isHooklineError(error: unknown, code?: string): error is Hooklin
     if (!(error instanceof Error) || typeof (error as { code?: unknown }).code !== "string") return false;
     const known = error instanceof HooklineError || HOOKLINE_NAMES.has(error.name);
     return known && (code === undefined || (error as HooklineError).code === code);
-  } catch {
+  } catch (unreadable) {
+    catchRejection(unreadable);
     return false; // `error` may be unreadable: a getter that throws, a revoked proxy
   }
 }
@@ -72,7 +75,8 @@ export function isHooklineError(error: unknown, code?: string): error is Hooklin
 export function fixOf(error: unknown): string | undefined {
   try {
     return isHooklineError(error) && typeof error.fix === "string" ? error.fix : undefined;
-  } catch {
+  } catch (unreadable) {
+    catchRejection(unreadable);
     return undefined;
   }
 }

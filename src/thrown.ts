@@ -17,7 +17,8 @@ export function describeThrown(thrown: unknown): { readonly name: string; readon
 export function isError(thrown: unknown): thrown is Error {
   try {
     return thrown instanceof Error || Object.prototype.toString.call(thrown) === "[object Error]";
-  } catch {
+  } catch (unreadable) {
+    catchRejection(unreadable);
     return false;
   }
 }
@@ -45,8 +46,11 @@ export function catchRejection(returned: unknown, onRejected: (error: unknown) =
 
 function textOf(read: () => unknown): string {
   try {
-    return toStorable(String(read()));
-  } catch {
+    const value = read();
+    catchRejection(value);
+    return toStorable(String(value));
+  } catch (unreadable) {
+    catchRejection(unreadable);
     return "it cannot be shown";
   }
 }

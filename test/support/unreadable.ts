@@ -20,6 +20,15 @@ function withGetters<T extends object>(target: T, ...names: readonly PropertyKey
   return target;
 }
 
+/** Each getter throws what ends a process, unless somebody handles it. */
+function withPromises<T extends object>(target: T, ...names: readonly PropertyKey[]): T {
+  const get = (): never => {
+    throw Promise.reject(new Error("nobody waits for it")) as unknown;
+  };
+  for (const name of names) Object.defineProperty(target, name, { get, configurable: true });
+  return target;
+}
+
 function revoked(target: object): unknown {
   const { proxy, revoke } = Proxy.revocable(target, {});
   revoke();
@@ -85,6 +94,8 @@ const plain: Readonly<Record<string, () => unknown>> = {
   "an error whose message is an object": () => Object.assign(new Error("no"), { message: { toString: fail } }),
   "an error whose name is a symbol": () => Object.assign(new Error("no"), { name: Symbol("name") }),
   "an error whose message throws": () => withGetters(new Error("no"), "message"),
+  "an error whose message throws a promise": () => withPromises(new Error("no"), "message"),
+  "an error whose name and code throw promises": () => withPromises(new Error("no"), "name", "code"),
   "an error whose name throws": () => withGetters(new Error("no"), "name"),
   "an error whose code throws": () => withGetters(new Error("no"), "code"),
   "an error whose stack and cause throw": () => withGetters(new Error("no"), "stack", "cause"),

@@ -13,6 +13,7 @@ import { reportEnd, reportStart, type CallJobs, type EndedCall } from "../job-re
 import { eventAt } from "./job-view.ts";
 import { toFacts, toMergedCall, type MergedCall } from "./merged-call.ts";
 import { mergeEvents } from "./merged-event.ts";
+import { catchRejection } from "../../thrown.ts";
 import { SUSPECT_MS } from "../claims/poison-isolation.ts";
 import { retryErrorOf } from "../retries/retry-errors.ts";
 import { createRetryTime } from "../retries/retry-time.ts";
@@ -127,6 +128,7 @@ export function createJobRunner(
     try {
       run();
     } catch (err) {
+      catchRejection(err);
       const error = new HooklineError("claim-invalid", "The inbox gave a job that cannot be read.", { cause: err });
       reportInvalid(err);
       settling += claim.jobs.length;

@@ -1,5 +1,6 @@
 import { HooklineError, isHooklineError, UsageError, type ErrorOptions } from "../../errors.ts";
 import { parseRetryAfter } from "../../retry-after.ts";
+import { catchRejection } from "../../thrown.ts";
 
 /**
  * Thrown by a handler: do not try again. The job is dead at once, whatever attempts are left.
@@ -101,7 +102,8 @@ export function isUnauthorized(error: unknown): boolean {
 export function isGiveUp(error: unknown): boolean {
   try {
     return retryErrorOf(error)?.code === "give-up";
-  } catch {
+  } catch (unreadable) {
+    catchRejection(unreadable);
     return false;
   }
 }
@@ -124,7 +126,8 @@ export function retryErrorOf(error: unknown): GiveUp | RetryLater | undefined {
     const isOfAccount = error.code === "service-rate-limited" && "ofAccount" in error && error.ofAccount === true;
     const scope = isOfAccount ? "account" : "job";
     return new RetryLater({ afterMs: Math.min(afterMs, Number.MAX_SAFE_INTEGER) }, { cause: error, scope });
-  } catch {
+  } catch (unreadable) {
+    catchRejection(unreadable);
     return undefined;
   }
 }

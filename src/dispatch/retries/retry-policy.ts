@@ -1,5 +1,5 @@
 import type { ClaimedJob, JobError, JobOutcome } from "../../inbox/port/claims.ts";
-import { describeThrown } from "../../thrown.ts";
+import { catchRejection, describeThrown } from "../../thrown.ts";
 import type { RunLimits } from "../handlers.ts";
 import { retryErrorOf, type GiveUp, type RetryLater } from "./retry-errors.ts";
 
@@ -127,7 +127,8 @@ function isRetryLater(asked: GiveUp | RetryLater | undefined): asked is RetryLat
 function isOfAccount(error: RetryLater): boolean {
   try {
     return error.scope === "account";
-  } catch {
+  } catch (unreadable) {
+    catchRejection(unreadable);
     return false;
   }
 }
@@ -136,7 +137,8 @@ function isOfAccount(error: RetryLater): boolean {
 function delayOf(error: RetryLater, now: number): number {
   try {
     return Number(error.delayMs(now));
-  } catch {
+  } catch (unreadable) {
+    catchRejection(unreadable);
     return Number.NaN;
   }
 }
