@@ -39,7 +39,16 @@ export function toAfterHandlers(
 ): AfterHandlers | undefined {
   const { answer, timeoutMs, seen, leaseMs, keepMs } = options;
   toSeen(options, "A mount");
-  if (answer === undefined) return undefined;
+  if (answer === undefined) {
+    if (timeoutMs === undefined && seen === undefined) return undefined;
+    throw new UsageError(
+      "option-invalid",
+      `A mount got \`${seen === undefined ? "timeoutMs" : "seen"}\` without \`answer\`.`,
+      {
+        fix: 'Add `answer: "after-handlers"`, or leave out what belongs to it: `timeoutMs`, `seen`, `leaseMs` and `keepMs`.',
+      },
+    );
+  }
   if (answer !== "after-handlers")
     throw new UsageError("option-invalid", `A mount's \`answer\` is "after-handlers", got ${JSON.stringify(answer)}.`, {
       fix: "Leave `answer` out to answer as soon as the delivery is stored.",

@@ -33,7 +33,7 @@ export interface ReceiverOptions<K extends StorageKind = StorageKind> {
   timeoutMs?: number | undefined;
   /** A longer body is answered 413. @default 1 MiB, or less where a message of the inbox's queue holds less */
   maxBodyBytes?: number | undefined;
-  /** Bodies being read or waiting to be stored, all requests together; beyond it 503. @default 64 MiB */
+  /** Bodies being read or waiting to be stored, all requests together; beyond it 503. @default 64 MiB, or `maxBodyBytes` where that is more */
   maxInFlightBytes?: number | undefined;
   /** From the headers to the end of the body, milliseconds. @default 10_000 */
   bodyTimeoutMs?: number | undefined;
@@ -103,6 +103,7 @@ export function resolveOptions(options: ReceiverOptions) {
   const { gate = {}, dedupe = {} } = options;
   assertOptions("createReceiver's `gate`", gate, ALLOWED_OF_GATE);
   assertOptions("createReceiver's `dedupe`", dedupe, ALLOWED_OF_DEDUPE);
+  const maxBodyBytes = maxBodyBytesOf(options);
   const { logContent = false } = options;
   assertBoolean("createReceiver's `logContent`", logContent);
   const log = toLogger(options.log);
@@ -119,8 +120,12 @@ export function resolveOptions(options: ReceiverOptions) {
     concurrency,
     fairness: fairnessOf(options.fairness ?? "account"),
     limits: assertLimits(limits, "createReceiver"),
-    maxBodyBytes: maxBodyBytesOf(options),
-    maxInFlightBytes: number("maxInFlightBytes", options.maxInFlightBytes ?? 64 * 1024 * 1024, 1),
+    maxBodyBytes,
+    maxInFlightBytes: number(
+      "maxInFlightBytes",
+      options.maxInFlightBytes ?? Math.max(64 * 1024 * 1024, maxBodyBytes),
+      1,
+    ),
     bodyTimeoutMs: time("bodyTimeoutMs", options.bodyTimeoutMs ?? 10_000, 1),
     maxAgeSeconds,
     secretTimeoutMs: time("secretTimeoutMs", options.secretTimeoutMs ?? 2_000, 1),
@@ -207,10 +212,11 @@ function fairnessOf(fairness: unknown): "account" | "none" {
 }
 
 function nameOf(name: unknown): string {
-  if (typeof name === "string" && name !== "") return name;
+  // Half of a surrogate pair comes back from a database as another text.
+  if (typeof name === "string" && name !== "" && !/\p{Surrogate}|\0/u.test(name)) return name;
   throw new UsageError(
     "option-invalid",
-    `createReceiver got name ${kindOf(name)}, expected a text that is not empty.`,
+    `createReceiver got name ${typeof name === "string" ? JSON.stringify(name) : kindOf(name)}, expected a text that is not empty and that a database stores.`,
     { fix: 'Leave `name` out for "default".' },
   );
 }

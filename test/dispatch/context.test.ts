@@ -69,6 +69,15 @@ describe("the idempotency key", () => {
     expect(new Set(keys).size).toBe(4);
   });
 
+  test("of tracking and booking differs between a source and a consumer whose name has it", () => {
+    const event = trackingOpen();
+    const keys = ["crm", "crm:crm", "crm%3Acrm"].flatMap((consumer) => [
+      key({ event, consumer }),
+      key({ event, consumer, delivery: makeDelivery(bodyOf()) }),
+    ]);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
   test("of lifecycle is the delivery's: the same state may come again", () => {
     const other = makeDelivery(bodyOf(), { sentAt: delivery.sentAt + 1_000 });
     expect(key({ event: lifecycleOf("error"), delivery: other })).not.toBe(key({ event: lifecycleOf("error") }));

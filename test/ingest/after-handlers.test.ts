@@ -216,7 +216,7 @@ describe("an answer after the handlers", () => {
 
 describe("the options `answer` and `timeoutMs` of a mount", () => {
   test("are none where the answer does not wait for handlers", () => {
-    expect([toAfterHandlers({}), toAfterHandlers({ timeoutMs: "soon" })]).toEqual([undefined, undefined]);
+    expect(toAfterHandlers({})).toBeUndefined();
   });
 
   test.each([1, 20_000, 2 ** 31 - 1])("take whole milliseconds up to the longest timer: %d", (timeoutMs) => {
@@ -232,6 +232,15 @@ describe("the options `answer` and `timeoutMs` of a mount", () => {
           message: expect.stringContaining("whole milliseconds") as string,
           fix: expect.stringContaining("timeoutMs: 20_000") as string,
         }),
+      );
+    },
+  );
+
+  test.each([{ timeoutMs: 20_000 }, { seen: { claim: async () => "mine" as const, settle: async () => {} } }])(
+    "refuse what belongs to an answer without it: %j",
+    (given) => {
+      expect(() => toAfterHandlers(given)).toThrow(
+        expect.objectContaining({ code: "option-invalid", fix: expect.stringContaining("after-handlers") as string }),
       );
     },
   );

@@ -99,9 +99,12 @@ describe("a number that must be whole, or that no timer can wait for, is refused
   });
 });
 
-test.each(["", 5, Buffer.from("shop")])("a receiver's name is a text that is not empty, not %j", (name) => {
-  expectInvalid(make({ name }), "createReceiver got name", "a text that is not empty");
-});
+test.each(["", 5, Buffer.from("shop"), "\ud800", "a\0"])(
+  "a receiver's name is a text that is not empty, not %j",
+  (name) => {
+    expectInvalid(make({ name }), "createReceiver got name", "a text that is not empty");
+  },
+);
 
 test("a consumer's name is a text that is not empty", () => {
   for (const consumer of ["", 5, {}])

@@ -101,7 +101,9 @@ export function idempotencyKey({
   const natural = dedupeKeyOf(event);
   const ofSource = delivery.source === undefined ? natural : `${delivery.source}:${natural}`;
   const key = natural === undefined ? `${delivery.signature}:${entry}` : ofSource;
-  return replayOf === undefined ? `${consumer}:${key}` : `${consumer}:${key}:replay:${jobId}`;
+  // Else a consumer "crm:eu" had the keys of a consumer "crm" for a source "eu".
+  const own = /[:%]/.test(consumer) ? consumer.replaceAll("%", "%25").replaceAll(":", "%3A") : consumer;
+  return replayOf === undefined ? `${own}:${key}` : `${own}:${key}:replay:${jobId}`;
 }
 
 function withFacts(log: Logger, own: object): Logger {
