@@ -27,7 +27,7 @@ export {
  * Stores deliveries in a PostgreSQL database of version 14 or newer, in tables that it makes: acknowledged deliveries survive the loss of
  * every machine but the server's. Any number of processes receive and work; each works on a share of the lanes, and takes over that of one
  * that died. It works behind PgBouncer in transaction mode. Needs the package `pg`, and connects at `start()` or at the first delivery.
- * @param connection a text "postgres://...", or what `new pg.Pool()` takes; the pools are the inbox's own, of at most 5 connections
+ * @param connection a text "postgres://...", or what `new pg.Pool()` takes; the pools are the inbox's own, of at most 6 connections
  * @throws UsageError `option-invalid`
  * @example createReceiver({ secret: process.env.SIGNING_SECRET, inbox: postgresInbox("postgres://localhost/app") });
  */

@@ -1,6 +1,7 @@
 import { StorageError, type InboxHost, type Timer, type WorkingInbox } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
-import { createPool, type Pool, type Route } from "./connection/pool.ts";
+import { inTransactions } from "./connection/impatient.ts";
+import { createPool, type Pool, type PoolOptions, type Route } from "./connection/pool.ts";
 import { assertServer, assertWritable } from "./connection/server-checks.ts";
 import { createPresence } from "./connection/presence.ts";
 import { isLockTimeout } from "./connection/to-storage-error.ts";
@@ -44,11 +45,15 @@ export interface PostgresOptions {
 const WATCH_MS = 1_000;
 /** A store that failed says so long that the next may fail, too; unless one succeeds. Nothing more may come while this process is not ready. */
 const FAILED_MS = 10_000;
+/** Looks at jobs and admin commands give up so soon where others hold a lock. */
+const LOCK_MS = 1_000;
 
 interface Pools {
   readonly store: Pool;
   readonly steps: Pool;
   readonly other: Pool;
+  /** What people ask may wait for locks, or read much: it keeps no connection from what deliveries and handlers wait for. */
+  readonly looks: Pool;
 }
 
 /** The port on a PostgreSQL server: tables are the truth, the lanes of a shard are in the memory of the process that owns it. */
@@ -86,6 +91,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   }
 
   const [store, steps, other] = [poolOf("store"), poolOf("steps"), poolOf("other")];
+  const looks = inTransactions(poolOf("looks"));
   const writer = createWriter({ pool: store, ident, now, ensureDays: (queries) => ensureDays(queries, ident()) });
   const known = createCounts({ pool: other, ident, leaseMs });
   const worker = createPostgresWorker({
@@ -104,7 +110,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   const loss = createLossLog(() => openHost().log);
   const tombstones = createPostgresTombstones({ ident, pool: other, now });
   const subscriptions = createPostgresSubscriptions({ ident, pool: other });
-  const pauses = createPostgresPauses({ ident, pool: other, now });
+  const pauses = createPostgresPauses({ ident, pool: other, looks, now });
 
   async function closePools(): Promise<void> {
     const open = pools;
@@ -214,12 +220,12 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     transactional: worker.transactional,
     jobs: createPostgresJobs({
       ident,
-      pool: other,
+      pool: looks,
       writer,
       looksAt: worker.looksAt,
       loss,
       // What fails here upkeep does.
-      fold: () => void other.query(foldEndedCounts(ident(), MOST_UNFOLDED)).catch(() => {}),
+      fold: () => void looks.query(foldEndedCounts(ident(), MOST_UNFOLDED)).catch(() => {}),
       async changed() {
         await Promise.all([
           worker.changed(),
@@ -273,8 +279,13 @@ function openPools(
   connection: PostgresOptions["connection"],
   { leaseMs, route }: { readonly leaseMs: number; readonly route: Route },
 ): Pools {
-  const pool = (name: string, max: number, rest?: { readonly answerMs: number }): Pool =>
+  const pool = (name: string, max: number, rest?: Pick<PoolOptions, "answerMs" | "lockMs">): Pool =>
     createPool({ connection, max, applicationName: `hookline ${name}`, route, ...rest });
-  // A step that takes longer than the lease is too late.
-  return { store: pool("store", 1), steps: pool("work", 1, { answerMs: leaseMs }), other: pool("other", 2) };
+  return {
+    store: pool("store", 1),
+    // A step that takes longer than the lease is too late.
+    steps: pool("work", 1, { answerMs: leaseMs }),
+    other: pool("other", 2),
+    looks: pool("looks", 1, { lockMs: LOCK_MS }),
+  };
 }

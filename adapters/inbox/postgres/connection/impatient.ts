@@ -1,4 +1,4 @@
-import type { Queries } from "./pool.ts";
+import type { Pool, Queries } from "./pool.ts";
 
 /**
  * For reads without values that are done again soon: who holds a lock for long must not keep connections from what handlers wait for.
@@ -6,4 +6,9 @@ import type { Queries } from "./pool.ts";
  */
 export function impatient(queries: Queries): Queries {
   return { query: (text) => queries.query(`set local lock_timeout = '1s'; ${text}`) };
+}
+
+/** The same for other statements, of a pool whose transactions do not wait for long: each is one of them. */
+export function inTransactions(pool: Pool): Pool {
+  return { ...pool, query: (text, values) => pool.transaction((queries) => queries.query(text, values)) };
 }

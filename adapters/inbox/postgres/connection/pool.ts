@@ -38,6 +38,8 @@ export interface PoolOptions {
   readonly connectMs?: number;
   /** Until a statement is answered. @default 30_000 */
   readonly answerMs?: number;
+  /** In a transaction, until a statement gives up that waits for a lock of others. @default it waits for its answer */
+  readonly lockMs?: number;
   /** Shared by the connections of a process, which are to lead to the same server. */
   readonly route?: Route;
 }
@@ -52,8 +54,9 @@ export interface Route {
  * Connects when it is first used, and so do its errors come. No statement leaves anything behind in its session, so that a pooler may give
  * the next one another. An idle connection does not keep the process alive, and stays open: a new one takes longer than a statement.
  */
-export function createPool({ connectMs = 10_000, answerMs = 30_000, ...rest }: PoolOptions): Pool {
+export function createPool({ connectMs = 10_000, answerMs = 30_000, lockMs, ...rest }: PoolOptions): Pool {
   const options = { route: { changes: 0 }, ...rest };
+  const begin = lockMs === undefined ? BEGIN : `${BEGIN}; set local lock_timeout = ${lockMs}`;
   let opening: Promise<PgPool> | undefined;
   let isUnref = false;
   let isClosed = false;
@@ -84,22 +87,24 @@ export function createPool({ connectMs = 10_000, answerMs = 30_000, ...rest }: P
       (await run(client, { text, values, answerMs })).rows as readonly R[],
   });
 
+  const transaction: Pool["transaction"] = (steps) =>
+    withClient(async (client) => {
+      await run(client, { text: begin, answerMs });
+      try {
+        const result = await steps(queriesOn(client));
+        const { command } = await run(client, { text: COMMIT, answerMs, step: "commit" });
+        if (command !== "COMMIT") throw notCommitted(String(command));
+        return result;
+      } catch (error) {
+        // Where that fails the connection is closed, and the server rolls back by itself.
+        if (!broken.has(client)) await run(client, { text: "rollback", answerMs }).catch(() => broken.add(client));
+        throw error;
+      }
+    });
+
   return {
     query: (text, values) => withClient((client) => queriesOn(client).query(text, values)),
-    transaction: (steps) =>
-      withClient(async (client) => {
-        await run(client, { text: BEGIN, answerMs });
-        try {
-          const result = await steps(queriesOn(client));
-          const { command } = await run(client, { text: COMMIT, answerMs, step: "commit" });
-          if (command !== "COMMIT") throw notCommitted(String(command));
-          return result;
-        } catch (error) {
-          // Where that fails the connection is closed, and the server rolls back by itself.
-          if (!broken.has(client)) await run(client, { text: "rollback", answerMs }).catch(() => broken.add(client));
-          throw error;
-        }
-      }),
+    transaction,
     async close() {
       if (isClosed) return;
       isClosed = true;

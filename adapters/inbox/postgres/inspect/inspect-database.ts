@@ -139,7 +139,7 @@ const FOLLOW_MS = 1_000;
 function openToRead(pool: Pool, ident: string, options: PostgresOptions): WorkingInbox<"network"> {
   const named = { ident: () => ident, pool };
   const unchanged = { ...named, pool: { ...pool, transaction: refuse } };
-  const pauses = createPostgresPauses({ ...unchanged, now: Date.now });
+  const pauses = createPostgresPauses({ ...unchanged, looks: pool, now: Date.now });
   let following: NodeJS.Timeout | undefined;
   const tombstones: Tombstones = createPostgresTombstones({ ...named, now: Date.now });
   const jobs: InboxJobs = createPostgresJobs({

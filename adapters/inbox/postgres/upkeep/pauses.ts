@@ -3,17 +3,19 @@ import type { Pause } from "../../../../src/adapter.ts";
 import { createPauses, type KnownPauses } from "../../../../src/inbox/pauses.ts";
 import { impatient } from "../connection/impatient.ts";
 import { oneRow } from "../connection/one-row.ts";
-import type { Pool } from "../connection/pool.ts";
+import type { Pool, Queries } from "../connection/pool.ts";
 import { toText } from "../store/encode-batch.ts";
 
 interface PausesDeps {
   readonly ident: () => string;
   readonly pool: Pool;
+  /** For counts, which may take long. */
+  readonly looks: Queries;
   readonly now: () => number;
 }
 
 /** Pauses in the tables: `refresh` reads them once a second. */
-export function createPostgresPauses({ ident, pool, now }: PausesDeps): KnownPauses {
+export function createPostgresPauses({ ident, pool, looks, now }: PausesDeps): KnownPauses {
   return createPauses(
     {
       async read() {
@@ -37,7 +39,7 @@ export function createPostgresPauses({ ident, pool, now }: PausesDeps): KnownPau
         }),
       async waiting({ consumer, accountId }) {
         const { count } = await oneRow<{ count: number }>(
-          pool,
+          looks,
           `select count(*) as count from ${ident()}.job where ($1::text is null or consumer = $1) and ($2::bigint is null or account = $2)
              and id not in (select job from ${ident()}.worker as w cross join unnest(w.running) as job where w.alive)`,
           [consumer === undefined ? null : toText(consumer), accountId ?? null],

@@ -1,0 +1,48 @@
+import { expect, onTestFinished, test } from "vitest";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { claimOne, done, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
+import { openProcesses, type Processes } from "./postgres-processes.ts";
+
+/** @returns what gives the locks back */
+async function locked({ sql }: Processes, ...tables: readonly string[]): Promise<() => Promise<void>> {
+  const holder = await sql.connect();
+  let isHeld = true;
+  const release = async (): Promise<void> => {
+    if (!isHeld) return;
+    isHeld = false;
+    await holder.query("rollback");
+    holder.release();
+  };
+  onTestFinished(release);
+  await holder.query("begin");
+  for (const table of tables) await holder.query(`lock table hookline.${table} in access exclusive mode`);
+  return release;
+}
+
+test("looks at jobs that wait for a lock fail alone: handlers and tombstones do not wait for them", async () => {
+  const processes = await openProcesses();
+  const [{ inbox: other }, { inbox }] = [await processes.start(), await processes.start()];
+  await other.tombstones.put({ subscription: 7, source: undefined, reason: "gone" });
+  await processes.passing(() => expect(inbox.tombstones.find(7, undefined)).toBeDefined());
+  await other.close();
+  await storeAll(inbox, mail(["a"]));
+  await locked(processes, "dead", "ended_count");
+  let waiting = 0;
+  const looks = [
+    () => inbox.jobs.find({ states: ["dead"], limit: 10 }),
+    () => inbox.jobs.get("1"),
+    async () => inbox.jobs.summary?.({ states: ["dead"] }),
+    () => inbox.jobs.find({ limit: 10 }),
+  ].map(async (look) => {
+    waiting += 1;
+    return look().finally(() => (waiting -= 1));
+  });
+  const ended = Promise.allSettled(looks);
+  await processes.rows("delete from hookline.tombstone");
+  await processes.rows("update hookline.meta set value = value::bigint + 1 where key = 'tombstones'");
+  await processes.passing(() => expect(inbox.tombstones.find(7, undefined)).toBeUndefined());
+  await processes.passing(async () => settleAll(inbox, await claimOne(inbox), done));
+  expect(waiting).toBeGreaterThan(0);
+  for (const look of await ended)
+    expect(look).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("lock timeout") } });
+});
