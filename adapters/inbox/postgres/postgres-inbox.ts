@@ -282,7 +282,7 @@ function openPools(
   const pool = (name: string, max: number, rest?: Pick<PoolOptions, "answerMs" | "lockMs">): Pool =>
     createPool({ connection, max, applicationName: `hookline ${name}`, route, ...rest });
   return {
-    store: pool("store", 1),
+    store: pool("store", 1, { lockMs: LOCK_MS }),
     // A step that takes longer than the lease is too late.
     steps: pool("work", 1, { answerMs: leaseMs }),
     other: pool("other", 2),

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { mail } from "../../suites/inbox/deliveries.ts";
-import { claimOne, done, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
+import { claimAll, claimOne, done, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
 import { openProcesses, type Processes } from "./postgres-processes.ts";
 
 /** @returns what gives the locks back */
@@ -45,4 +45,25 @@ test("looks at jobs that wait for a lock fail alone: handlers and tombstones do 
   expect(waiting).toBeGreaterThan(0);
   for (const look of await ended)
     expect(look).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("lock timeout") } });
+});
+
+test("replays that wait for a lock keep no delivery from being stored, and hold once it is free", async () => {
+  const processes = await openProcesses();
+  const { inbox, clock } = await processes.start();
+  await storeAll(inbox, mail(["a"]), mail(["b"]));
+  const error = { name: "Error", message: "no", at: clock.now() };
+  const claims = await claimAll(inbox);
+  for (const claim of claims) await settleAll(inbox, claim, { to: "dead", error });
+  const release = await locked(processes, "dead");
+  const order: string[] = [];
+  const replays = claims.map(async ({ jobs: [{ id }] }) =>
+    inbox.jobs.replay({ ids: [id] }).then((count) => order.push(`replayed ${count}`)),
+  );
+  for (let stored = 0; stored < 4; stored += 1) {
+    await storeAll(inbox, mail([`${stored}`]));
+    order.push("stored");
+  }
+  await release();
+  await Promise.all(replays);
+  expect(order).toEqual(["stored", "stored", "stored", "stored", "replayed 1", "replayed 1"]);
 });

@@ -156,11 +156,19 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
       new StatementError("storage-failed", `Another transaction was in the way; it is tried again. ${detail}`, options),
   ],
   [
-    /^(57014|55P03)$/,
+    /^55P03$/,
+    (detail, options) =>
+      new StatementError("storage-failed", `Others hold a lock, and it was not waited for any longer. ${detail}`, {
+        ...options,
+        fix: "Look in `pg_locks` and `pg_stat_activity` for who holds it, and for a `lock_timeout` of the role or the database that is too short.",
+      }),
+  ],
+  [
+    /^57014$/,
     (detail, options) =>
       new StatementError("storage-failed", `A statement was cancelled. ${detail}`, {
         ...options,
-        fix: "Look for a `statement_timeout` or `lock_timeout` of the role or the database that is too short, and for who holds a lock.",
+        fix: "Look for a `statement_timeout` of the role or the database that is too short, and for who holds a lock.",
       }),
   ],
   [

@@ -9,7 +9,7 @@ import { shardOf, toText, type EncodedBatch } from "./encode-batch.ts";
 export interface Writer {
   /** @param fence the worker that expands. @throws StorageError */
   store(batch: EncodedBatch, fence?: number): Promise<StoredBatch>;
-  /** In one transaction, with the lock on this process's row taken as soon as `make` is called. */
+  /** In one transaction, the only one that waits for its turn, with the lock on this process's row taken as soon as `make` is called. */
   transaction<T>(run: (queries: Queries, make: Make) => Promise<T>): Promise<T>;
   /** Resolves when nothing is under way. */
   drained(): Promise<void>;
@@ -73,6 +73,7 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
   /** What an earlier one still commits is found under its own row. */
   let writer: number | undefined;
   let last: Promise<unknown> = Promise.resolve();
+  let lastTransaction: Promise<unknown> = Promise.resolve();
 
   async function register(queries: Queries = pool): Promise<number> {
     const text = `insert into ${ident()}.writer default values returning id`;
@@ -133,9 +134,16 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
 
   return {
     store: (batch, fence) => serially((id) => call(batch, { id, fence })),
-    transaction: (run) =>
-      serially((id) => pool.transaction((queries) => run(queries, (jobs) => append(queries, jobs, id)))),
+    transaction(run) {
+      // Each may wait for a lock: what is stored meanwhile comes before the next one.
+      const mine = lastTransaction.then(() =>
+        serially((id) => pool.transaction((queries) => run(queries, (jobs) => append(queries, jobs, id)))),
+      );
+      lastTransaction = mine.catch(() => {});
+      return mine;
+    },
     async drained() {
+      await lastTransaction;
       await last;
     },
   };
