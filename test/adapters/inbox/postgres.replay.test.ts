@@ -64,3 +64,15 @@ test.each(["40001", "40P01", "55P03"])("what another transaction held up (%s) is
   expect(await jobs.drop({ states: ["waiting"] })).toBe(1);
   expect(failures).toEqual([]);
 });
+
+test("of several transactions one waits for its turn: what is to be stored meanwhile comes before the next", async () => {
+  const { writer, store } = (await openTables()).join();
+  const order: string[] = [];
+  let storing: Promise<unknown> | undefined;
+  await Promise.all([
+    writer.transaction(async () => void (storing = store(mail(["a"])).then(() => order.push("stored")))),
+    writer.transaction(async () => void order.push("second")),
+  ]);
+  await storing;
+  expect(order).toEqual(["stored", "second"]);
+});

@@ -92,7 +92,7 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
       if (performance.now() - life.confirmedAt > BEAT_MS) void life.steps.beat();
     },
   });
-  const steps = createWorkSteps({
+  const own = createWorkSteps({
     ident,
     pool: deps.steps,
     worker: id,
@@ -106,6 +106,14 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     now,
     pause: deps.pause,
   });
+  const steps: WorkSteps = {
+    ...own,
+    async settle(ending, options) {
+      const held = await own.settle(ending, options);
+      for (const row of ending.rows) if (held.passed.has(row.id)) lanes.defer(row);
+      return held;
+    },
+  };
   const life: Life = {
     id,
     lanes,

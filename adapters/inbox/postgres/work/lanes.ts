@@ -45,6 +45,7 @@ export interface Lanes
       | "handlerEnded"
       | "hasSuspects"
       | "setWindow"
+      | "taken"
     >,
     Pick<Parking<Row>, "hasRoom" | "fill" | "bringBack" | "nextDueAt"> {
   /** In the order of ids. Passed over where it is known. @returns false where there is no room */
@@ -53,6 +54,8 @@ export interface Lanes
   begin(run: ClaimRecord<Row>, originOf: (row: Row) => Origin | undefined, now: number): Claim | undefined;
   /** Jobs that are gone from the tables. @returns the claims that ended with them */
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
+  /** One that another worker has a handler for: once it waits again, it does so for a while. */
+  defer(row: Row): void;
   /** Shards are to be given up: what does not run of them is forgotten. @returns those of which something runs */
   leave(shards: ReadonlySet<number>, now: number): ReadonlySet<number>;
   /** Reads shards of which something may be in memory. Nothing of them is parked until it is used: what was read of it would be of before. */
@@ -67,6 +70,9 @@ export interface Lanes
   stats(): Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
 }
 
+/** Until a job is claimed again that could not be passed on to another worker yet. */
+const DEFER_MS = 5_000;
+
 /**
  * @param maxJobs in memory
  * @param begin a tenure
@@ -77,6 +83,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     if (row.progress.state !== "waiting") rows.delete(row.id);
   });
   let beingRead: ReadonlySet<number> = new Set();
+  const deferred = new WeakSet<Row>();
   const parking = createParking<Row>({
     maxJobs,
     book,
@@ -113,7 +120,13 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       if (gone.length > 0) book.remove(new Set(gone), now);
       return book.begin(run, (row) => toClaimed(row, origins.get(row) as Origin), now);
     },
+    defer: (row) => void deferred.add(row),
     holds(plan, now) {
+      plan.progress &&= plan.progress.map((one, place) => {
+        const row = plan.rows[place];
+        const isDeferred = row !== undefined && deferred.delete(row);
+        return isDeferred ? { ...one, runAt: now + DEFER_MS, delayMs: DEFER_MS } : one;
+      });
       const holds = book.holds(plan, now);
       if (holds) parking.setWindow(plan.rows[0]?.lane, plan.window, plan.rows[0]?.shard);
       return holds;

@@ -22,6 +22,8 @@ interface Registration {
 interface Mine {
   /** Shards that it gives up: they are another's, even if there is none yet. */
   readonly leaving: readonly number[];
+  /** How long something of a shard has run, milliseconds: of those of which nothing runs it has none. */
+  readonly ages: () => ReadonlyMap<number, number>;
   /** Whether it holds the lock that says that it is there. */
   readonly isPresent: boolean;
 }
@@ -126,7 +128,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
         [handled === null ? null : JSON.stringify(handled)],
       );
     },
-    async tick(me, { leaving, isPresent }) {
+    async tick(me, { leaving, ages, isPresent }) {
       const workers = await findAlive();
       if (workers.some(({ id, present }) => id === me && present !== isPresent))
         await pool.query(`update ${ident()}.worker set present = $2 where id = $1`, [me, isPresent]);
@@ -142,10 +144,10 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
         [me, leaving],
       );
       const owned = await pool.query<OwnedRow>(
-        `select id, ${fairOf("s")} as fair from ${ident()}.shard as s where owner = $1 order by fair, id`,
+        `select id, ${fairOf("s")} as fair from ${ident()}.shard as s where owner = $1`,
         [me],
       );
-      return { owned: owned.map(({ id }) => id), surplus: surplusOf(owned, leaving), ...seenNow };
+      return { owned: owned.map(({ id }) => id), surplus: surplusOf(owned, { leaving, ages }), ...seenNow };
     },
     async leave(worker, died) {
       await takeOver(worker, null, died);
@@ -158,9 +160,13 @@ interface OwnedRow {
   readonly fair: number;
 }
 
-/** @param owned those of which each has the fewest first */
-function surplusOf(owned: readonly OwnedRow[], leaving: readonly number[]): readonly number[] {
-  const kept = owned.filter(({ id }) => id !== EXPANDER && !leaving.includes(id));
+/** Those of which each has the fewest first; of these, those of which nothing runs, then those that run most shortly. */
+function surplusOf(owned: readonly OwnedRow[], { leaving, ages }: Pick<Mine, "leaving" | "ages">): readonly number[] {
+  const age = ages();
+  const ageOf = ({ id }: OwnedRow): number => age.get(id) ?? -1;
+  const kept = owned
+    .filter(({ id }) => id !== EXPANDER && !leaving.includes(id))
+    .toSorted((a, b) => a.fair - b.fair || ageOf(a) - ageOf(b) || a.id - b.id);
   const surplus: number[] = [];
   for (const { id, fair } of kept) if (kept.length - surplus.length > fair) surplus.push(id);
   return surplus;

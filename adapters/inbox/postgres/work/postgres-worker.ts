@@ -216,6 +216,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     const { handOver, others } = mine;
     const { owned, surplus, workers, lookAgainMs } = await membership.tick(mine.id, {
       leaving: handOver.shards,
+      ages: handOver.ages,
       isPresent,
     });
     if (!isCurrent(mine)) return;
@@ -227,7 +228,8 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     mine.owned = new Set(owned);
     // What an old worker called unhandled may have a handler now.
     if (others.see(workers)) mine.hasReopened = false;
-    for (const shard of surplus) handOver.leave(shard);
+    handOver.goOn(owned);
+    handOver.leave(surplus);
     const failure = await loadMissing(mine);
     if (failure !== undefined) {
       failed(failure);
@@ -236,7 +238,6 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     if (!isCurrent(mine)) return;
     const heir = others.heirOfAll();
     if (heir !== undefined && isExpander(mine)) handOver.pass(EXPANDER, heir);
-    handOver.goOn(owned);
     tellReopen(mine);
     await mine.steps.beat();
   }
