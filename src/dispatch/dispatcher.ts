@@ -159,12 +159,12 @@ export function createDispatcher(
   async function claimMore(): Promise<void> {
     const found = await claims.claim();
     claimedThisTurn += found.count;
-    loopAgain ||= found.again;
-    exhausted = found.exhausted && !loopAgain;
     const dueInMs = (found.nextDueAt ?? Number.NaN) - clock.now();
     // What is due and is not given is asked for once more at once, and then now and then.
     const isLate = dueInMs <= 0 && found.count === 0;
-    if (!Number.isNaN(dueInMs)) wakeIn(isLate && wasLate ? TRY_AGAIN_MS : dueInMs);
+    loopAgain ||= found.again || (isLate && !wasLate);
+    exhausted = found.exhausted && !loopAgain;
+    if (!Number.isNaN(dueInMs)) wakeIn(isLate ? TRY_AGAIN_MS : dueInMs);
     wasLate = isLate;
     sweep.check();
   }

@@ -215,6 +215,23 @@ test.each([
   expect([atOnce, seen.length]).toEqual(handled);
 });
 
+test("an inbox that gives nothing once, though by its word something is due, is not idle before that is handled", async () => {
+  let left = 0;
+  const clock = fakeClock();
+  const inbox = stubInbox((own) => ({
+    claim: async (limits) => (left-- > 0 ? { claims: [], suspects: false, nextDueAt: clock.now() } : own.claim(limits)),
+  }));
+  const { receiver, send } = rig({ inbox, clock, gaps: false });
+  const { seen, handler } = recordingHandler();
+  receiver.on("email", handler);
+  await receiver.start();
+  await receiver.idle();
+  left = 1;
+  await send(emails("a"));
+  await receiver.idle();
+  expect(seen).toEqual(["a"]);
+});
+
 describe("a claim that was lost", () => {
   test("aborts its handler's signal, and what the handler comes to does not count", async () => {
     const { receiver, send, inbox } = rig();

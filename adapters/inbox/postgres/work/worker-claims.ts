@@ -232,9 +232,8 @@ export function createWorkerClaims({
       if (runs.length === 0 && mine.loadFailure !== undefined) throw mine.loadFailure;
       try {
         const claims = runs.length === 0 ? [] : await mark(mine, runs);
-        // Those that wait again for want of room in the step are due.
-        const isCut = claims.length > 0 && claims.length < runs.length;
-        const nextDueAt = isCut ? now() : mine.lanes.nextDueAt(now());
+        // What was given back is due, whatever the reason: nothing else says so.
+        const nextDueAt = claims.length < runs.length ? now() : mine.lanes.nextDueAt(now());
         return { claims, nextDueAt, suspects: mine.lanes.hasSuspects() };
       } catch (error) {
         if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;
