@@ -1,65 +1,90 @@
 import { expect, test } from "vitest";
 import { createReadLimit } from "../../../adapters/inbox/postgres/work/read-limit.ts";
-import type { Claim, Delivery } from "../../../src/adapter.ts";
-import { mail } from "../../suites/inbox/deliveries.ts";
+import type { NewDelivery, WorkingInbox } from "../../../src/adapter.ts";
+import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
-import { openProcesses } from "./postgres-processes.ts";
+import { openProcesses, type Process } from "./postgres-processes.ts";
 
 const MIB = 1024 * 1024;
-
-function bodies(count: number, bytes: number): Delivery[] {
-  const body = { byteLength: bytes } as Uint8Array;
-  return Array.from({ length: count }, () => ({ body }) as Delivery);
-}
 
 /** How many of many runs of so many jobs go together. */
 function fits(limit: ReturnType<typeof createReadLimit>, jobs = 1): number {
   return limit.first(Array.from({ length: 5_000 }), () => jobs).length;
 }
 
-test("a step reads few deliveries at first, soon as many as there are where they are small, and few where they are large", () => {
+test("a step asks for all that is wanted; after one that was cut for so much as came, and for twice as much with each that was not", () => {
   const limit = createReadLimit();
-  expect([fits(limit), fits(limit, 0), fits(limit, 1_000)]).toEqual([8, 5_000, 1]);
-  for (let steps = 0; steps < 12; steps += 1) limit.read(bodies(16, 1_000));
-  expect(fits(limit)).toBe(5_000);
-  limit.read(bodies(5, 8 * MIB));
-  expect([fits(limit), limit.merged]).toEqual([2, 2]);
-  limit.read(bodies(2, 1_000));
-  expect([fits(limit), limit.merged]).toEqual([4, 4]);
+  expect([fits(limit), limit.most, limit.bytes]).toEqual([5_000, Infinity, 16 * MIB]);
+  limit.read(12, true);
+  expect([fits(limit), fits(limit, 0), fits(limit, 1_000), limit.most]).toEqual([12, 5_000, 1, 12]);
+  limit.read(12, false);
+  expect([fits(limit), limit.most]).toEqual([24, 24]);
+  limit.read(0, true);
+  expect([fits(limit), limit.most]).toEqual([1, 1]);
 });
 
-test("of a step that gave no answer a small part is tried next, and a run is whole again when a minute has passed", () => {
-  let time = 0;
-  const limit = createReadLimit(() => time);
-  limit.failed(800);
-  expect([fits(limit), limit.merged]).toEqual([8, 100]);
-  limit.failed(100);
-  expect([fits(limit), limit.merged]).toEqual([8, 12]);
-  limit.failed(1);
-  limit.read([]);
-  expect([fits(limit), limit.merged]).toEqual([8, 12]);
-  time += 60_000;
-  limit.read([]);
-  expect([fits(limit), limit.merged]).toEqual([8, Infinity]);
+test("after a step that gave no answer in time an eighth of the bytes is read, and twice as much with each that brought some", () => {
+  const limit = createReadLimit();
+  limit.failed();
+  limit.failed();
+  expect(limit.bytes).toBe(MIB / 4);
+  limit.read(0, false);
+  expect(limit.bytes).toBe(MIB / 4);
+  for (let steps = 0; steps < 8; steps += 1) limit.read(1, false);
+  expect(limit.bytes).toBe(16 * MIB);
+  for (let steps = 0; steps < 20; steps += 1) limit.failed();
+  expect(limit.bytes).toBe(1);
 });
 
-test("large deliveries are claimed a few at a time, each claim says that more is due, and all of them are handled", async () => {
-  const processes = await openProcesses();
-  const storing = await processes.start();
-  const filler = "x".repeat(6 * MIB);
-  for (const id of ["a", "b", "c", "d", "e", "f"]) await storeAll(storing.inbox, mail([id], { filler }));
-  await storing.inbox.close();
-  const { inbox, clock } = await processes.start();
-  const seen: string[][] = [];
-  const counts: number[] = [];
-  for (let claims: readonly Claim[] = [], isFirst = true; isFirst || claims.length > 0; isFirst = false) {
-    const claimed = await inbox.claim({ max: isFirst ? 2 : 100, mergeMax: 1 });
-    claims = claimed.claims;
-    counts.push(claims.length);
-    seen.push(...recordsOf(claims));
-    if (seen.length < 6) expect(isFirst || claimed.nextDueAt === clock.now()).toBe(true);
-    await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })));
+/** All that is there, as a dispatcher claims it. @returns the records of each claim */
+async function claimedSteps(inbox: WorkingInbox, clock: Process["clock"], mergeMax = 1): Promise<string[][]> {
+  const steps: string[][] = [];
+  for (;;) {
+    const { claims, nextDueAt } = await inbox.claim({ max: 100, mergeMax });
+    steps.push(recordsOf(claims).flat());
+    await inbox.settle(claims.map((claim) => ({ claim, outcomes: claim.jobs.map(() => done) })));
+    if (claims.length === 0 && nextDueAt !== clock.now()) return steps;
   }
-  expect(seen.flat().toSorted()).toEqual(["a", "b", "c", "d", "e", "f"]);
-  expect(Math.max(...counts)).toBe(2);
+}
+
+const LARGE = ["a", "b", "c", "d", "e", "f"];
+const filler = "x".repeat(6 * MIB);
+
+/** Stored by another process: nothing is in the memory of the one that works. Large ones are due a second later. */
+async function stored(...deliveries: readonly NewDelivery[]): Promise<Process> {
+  const processes = await openProcesses();
+  const { inbox, clock } = await processes.start();
+  for (const delivery of deliveries) await storeAll(inbox, delivery);
+  await inbox.close();
+  await processes.rows(
+    `update hookline.job set run_at = $1, delay_ms = 1000 from hookline.delivery as d where d.id = delivery and octet_length(d.body) > ${MIB}`,
+    [clock.now() + 1_000],
+  );
+  return processes.start();
+}
+
+test("of large deliveries 16 MiB are claimed at a time, and each claim says that more is due, whatever came before", async () => {
+  const small = Array.from({ length: 40 }, (_, nth) => mail([`small ${nth}`]));
+  const { inbox, clock } = await stored(...small, ...LARGE.map((id) => mail([id], { filler })));
+  expect((await claimedSteps(inbox, clock)).flat()).toHaveLength(small.length);
+  await clock.advance(1_000);
+  const steps = await claimedSteps(inbox, clock);
+  expect(steps.flat().toSorted()).toEqual(LARGE);
+  for (const step of steps) expect(step.length).toBeLessThanOrEqual(2);
+});
+
+test("jobs that merge, of more deliveries than one step reads, are handled a few at a time and in order", async () => {
+  const { inbox, clock } = await stored(...LARGE.map((id) => mail([one(id, "key")], { filler })));
+  await clock.advance(1_000);
+  const steps = await claimedSteps(inbox, clock, 10);
+  expect(steps.flat()).toEqual(LARGE);
+  for (const step of steps) expect(step.length).toBeLessThanOrEqual(2);
+});
+
+test("a delivery that is larger than a step reads is claimed alone", async () => {
+  const { inbox, clock } = await stored(mail(["a"]), mail(["b"], { filler: "x".repeat(17 * MIB) }), mail(["c"]));
+  await clock.advance(1_000);
+  const steps = await claimedSteps(inbox, clock);
+  expect(steps.flat().toSorted()).toEqual(["a", "b", "c"]);
+  expect(steps).toContainEqual(["b"]);
 });

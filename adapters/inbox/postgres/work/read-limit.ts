@@ -1,31 +1,32 @@
-import type { Delivery } from "../../../../src/adapter.ts";
-
-/** How many deliveries one step reads: the heart beats on the same connection, and stands still until their bodies are there. */
+/** How much one step reads: the heart beats on the same connection, and stands still until the bodies are there. */
 export interface ReadLimit {
+  /** Of bodies. The server gives so much of them, and one at least. */
+  readonly bytes: number;
+  /** Deliveries that a step asks for: what is asked for in vain counts as running until the next one. A run of more jobs might never begin. */
+  readonly most: number;
   /** Those of some runs that go into one step, the first ones: at least one. @param wanted deliveries that are to be read for a run */
   first<R>(runs: readonly R[], wanted: (run: R) => number): readonly R[];
-  /** A step brought these. */
-  read(deliveries: Iterable<Delivery>): void;
-  /** A step that was to bring so many gave no answer. */
-  failed(wanted: number): void;
-  /** Most jobs of a run: one that alone reads too much would never begin. */
-  readonly merged: number;
+  /** A step brought so many deliveries, of which others were left out or not. */
+  read(count: number, isCut: boolean): void;
+  /** A step that was to bring some gave no answer in time. */
+  failed(): void;
 }
 
-/** Of bodies: so much comes within a small part of the shortest lease. */
-const STEP_BYTES = 16 * 1024 * 1024;
-/** While nothing is known of their bodies. */
-const FIRST = 8;
+/** So much comes within a small part of the shortest lease. */
+export const STEP_BYTES: number = 16 * 1024 * 1024;
 /** Of a step that gave no answer, so small a part is tried next. */
 const PART = 1 / 8;
-/** A run that was too much is tried whole again after so long, where nothing was read meanwhile. */
-const FORGET_MS = 60_000;
 
-/** @param now milliseconds by a monotonic clock */
-export function createReadLimit(now: () => number = () => performance.now()): ReadLimit {
-  let [most, merged, cutAt] = [FIRST, Infinity, -Infinity];
+export function createReadLimit(): ReadLimit {
+  let [bytes, most] = [STEP_BYTES, Infinity];
 
   return {
+    get bytes() {
+      return bytes;
+    },
+    get most() {
+      return most;
+    },
     first(runs, wanted) {
       let sum = 0;
       const end = runs.findIndex((run, place) => {
@@ -34,25 +35,12 @@ export function createReadLimit(now: () => number = () => performance.now()): Re
       });
       return end === -1 ? runs : runs.slice(0, end);
     },
-    read(deliveries) {
-      let [count, bytes] = [0, 0];
-      for (const { body } of deliveries) [count, bytes] = [count + 1, bytes + body.byteLength];
-      if (count === 0) {
-        if (now() - cutAt >= FORGET_MS) merged = Infinity;
-        return;
-      }
-      const fitting = Math.max(Math.floor((count * STEP_BYTES) / Math.max(bytes, 1)), 1);
-      most = Math.min(fitting, 2 * most);
-      if (bytes > STEP_BYTES) [merged, cutAt] = [Math.min(fitting, merged), now()];
-      else merged *= 2;
+    read(count, isCut) {
+      most = isCut ? Math.max(count, 1) : 2 * most;
+      if (count > 0) bytes = Math.min(2 * bytes, STEP_BYTES);
     },
-    failed(wanted) {
-      if (wanted < 2) return;
-      const fewer = Math.max(Math.floor(wanted * PART), 1);
-      [most, merged, cutAt] = [Math.min(most, fewer), Math.min(merged, fewer), now()];
-    },
-    get merged() {
-      return merged;
+    failed() {
+      bytes = Math.ceil(bytes * PART);
     },
   };
 }

@@ -2,6 +2,7 @@ import type { StorageError } from "../../../../src/adapter.ts";
 import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import type { Life } from "./create-life.ts";
 import type { Row } from "./lanes.ts";
+import { STEP_BYTES } from "./read-limit.ts";
 
 type Refused = readonly [Row, StorageError];
 
@@ -15,12 +16,17 @@ export async function refusedOf(
   if (row !== undefined && rows.length === 1) return [[row, refusal]];
   const half = Math.ceil(rows.length / 2);
   const found: Refused[] = [];
-  for (const part of [rows.slice(0, half), rows.slice(half)])
+  for (const part of [rows.slice(0, half), rows.slice(half)]) {
+    let left = part;
     try {
-      await mine.steps.mark(part, part);
+      while (left.length > 0) {
+        const { unread } = await mine.steps.mark(left, left, STEP_BYTES);
+        left = left.filter(({ delivery }) => unread.has(delivery));
+      }
     } catch (error) {
       if (!isRefusal(error) && !isUnreadable(error)) throw error;
-      found.push(...(await refusedOf(mine, part, error as StorageError)));
+      found.push(...(await refusedOf(mine, left, error as StorageError)));
     }
+  }
   return found;
 }

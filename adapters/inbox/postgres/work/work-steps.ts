@@ -1,8 +1,7 @@
-import { StorageError, type Delivery, type Progress } from "../../../../src/adapter.ts";
+import { StorageError, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isLockTimeout, isOfStatement, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
-import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
-import { toArray, toSettle } from "./encode-step.ts";
+import { stepOf, toArray, toRead, toSettle, type ReadDeliveries, type ReadRow } from "./encode-step.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import type { Over } from "./worker-log.ts";
 import { endOtherwise, toSettling, type Ending, type Refusal, type Settling } from "./refused-settles.ts";
@@ -21,7 +20,7 @@ export interface StepReply {
   readonly unexpanded: boolean;
 }
 
-type StepRow = DeliveryRow & {
+type StepRow = ReadRow & {
   readonly head:
     | { readonly alive: false; readonly forgot: boolean }
     | (StepReply & {
@@ -38,10 +37,10 @@ type StepRow = DeliveryRow & {
 /** The steps of one worker: one in flight, in which all goes that came while the last one was. */
 export interface WorkSteps {
   /**
-   * Marks jobs as running. Gives the deliveries that were asked for, and the jobs that are gone.
+   * Marks jobs as running. Gives the deliveries that were asked for, the first ones up to so many bytes of bodies, and the jobs that are gone.
    * @throws StorageError when fenced or failed; a refusal is of these jobs alone
    */
-  mark(rows: readonly Row[], wanted: readonly Row[]): Promise<Marked>;
+  mark(rows: readonly Row[], wanted: readonly Row[], bytes: number): Promise<Marked>;
   /** Resolves when it holds. Tried again while the server is away, as long as this worker lives. A job whose end the server refuses is dead. */
   settle(
     ending: Ending,
@@ -62,9 +61,8 @@ interface Held {
   readonly progress: ReadonlyMap<Row, Progress>;
 }
 
-interface Marked {
+interface Marked extends ReadDeliveries {
   readonly gone: ReadonlySet<number>;
-  readonly deliveries: ReadonlyMap<number, Delivery>;
 }
 
 export interface WorkStepsDeps extends Pick<Refusal, "now" | "refused"> {
@@ -89,6 +87,7 @@ export interface WorkStepsDeps extends Pick<Refusal, "now" | "refused"> {
 interface Marking {
   readonly rows: readonly Row[];
   readonly wanted: readonly Row[];
+  readonly bytes: number;
   resolve(marked: Marked): void;
   reject(error: StorageError): void;
 }
@@ -167,22 +166,20 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       const sent = (number += 1);
       const marked = marks.flatMap(({ rows: given }) => given);
       const wanted = marks.flatMap((one) => one.wanted);
-      const rows = await pool.query<StepRow>(
-        `select * from ${ident()}.work($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-        [
-          worker,
-          sent,
-          toArray(running.map(({ id }) => id)),
-          toArray(running.map(({ progress }) => progress.firstAttemptAt)),
-          toArray(done.map(({ shard }) => shard)),
-          toArray(done.map(({ id }) => id)),
-          JSON.stringify({ ...settle, after: heldNumber, server }),
-          toArray(marked.map(({ shard }) => shard)),
-          toArray(marked.map(({ id }) => id)),
-          toArray(wanted.map(({ day }) => day)),
-          toArray(wanted.map(({ delivery }) => delivery)),
-        ],
-      );
+      const rows = await pool.query<StepRow>(stepOf(ident(), wanted.length > 0), [
+        worker,
+        sent,
+        toArray(running.map(({ id }) => id)),
+        toArray(running.map(({ progress }) => progress.firstAttemptAt)),
+        toArray(done.map(({ shard }) => shard)),
+        toArray(done.map(({ id }) => id)),
+        JSON.stringify({ ...settle, after: heldNumber, server }),
+        toArray(marked.map(({ shard }) => shard)),
+        toArray(marked.map(({ id }) => id)),
+        toArray(wanted.map(({ day }) => day)),
+        toArray([...new Set(wanted.map(({ delivery }) => delivery))]),
+        ...(wanted.length > 0 ? [Math.min(...marks.map(({ bytes }) => bytes))] : []),
+      ]);
       const head = rows[0]?.head;
       if (isOver || !head?.alive) {
         refuse(settles, marks);
@@ -192,9 +189,8 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       heldNumber = sent;
       confirmed(head, sentAt);
       finish(settles, head);
-      const deliveries = new Map(rows.slice(1).map((row) => [row.id, toDelivery(row)]));
-      const gone = new Set(head.gone);
-      for (const one of marks) one.resolve({ gone, deliveries });
+      const answer = { gone: new Set(head.gone), ...toRead(rows.slice(1)) };
+      for (const one of marks) one.resolve(answer);
       return undefined;
     } catch (error) {
       if (isOver) refuse(settles, marks);
@@ -261,10 +257,10 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   }
 
   return {
-    mark: (rows, wanted) =>
+    mark: (rows, wanted, bytes) =>
       new Promise((resolve, reject) => {
         for (const row of rows) ended.delete(row);
-        marking.push({ rows, wanted, resolve, reject });
+        marking.push({ rows, wanted, bytes, resolve, reject });
         if (isOver) refuse([], marking.splice(0));
         wake();
       }),

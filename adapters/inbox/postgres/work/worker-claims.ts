@@ -93,22 +93,24 @@ export function createWorkerClaims({
     const all = runs.flatMap(({ rows }) => rows);
     const wanted = lacking(all);
     const beganAt = performance.now();
+    const isSlow = (): boolean => wanted.length > 0 && performance.now() - beganAt >= leaseMs / 2;
     let marked: Awaited<ReturnType<WorkSteps["mark"]>>;
     try {
-      marked = await mine.steps.mark(all, wanted);
-      reading.read(marked.deliveries.values());
+      marked = await mine.steps.mark(all, wanted, reading.bytes);
     } catch (error) {
-      if (isBroken(error) && performance.now() - beganAt >= leaseMs / 2) reading.failed(wanted.length);
+      if (isBroken(error) && isSlow()) reading.failed();
       if ((isRefusal(error) || isUnreadable(error)) && isCurrent(mine))
         return markSingly(mine, runs, error as StorageError);
       for (const run of runs) mine.lanes.giveBack(run, now());
       throw error;
     }
-    const { gone, deliveries } = marked;
+    const { gone, deliveries, unread } = marked;
+    reading.read(wanted.filter(({ delivery }) => !unread.has(delivery)).length, unread.size > 0);
+    if (isSlow()) reading.failed();
     for (const [id, delivery] of deliveries) mine.recent.add(id, delivery);
     const lacksDelivery = (row: Row): boolean =>
       !gone.has(row.id) && known.get(row) === undefined && !deliveries.has(row.delivery);
-    const orphans = all.filter(lacksDelivery);
+    const orphans = all.filter((row) => lacksDelivery(row) && !unread.has(row.delivery));
     // Where it fails, they wait, and are claimed again.
     if (orphans.length > 0) await endOrphans(mine, orphans, { ...transactions, now, orphaned }).catch(() => {});
     if (!isCurrent(mine)) return [];
@@ -221,7 +223,7 @@ export function createWorkerClaims({
       await catchUp(mine);
       if (!isCurrent(mine)) return NOTHING;
       const take = (): readonly ClaimRecord<Row>[] =>
-        mine.lanes.take({ ...limits, mergeMax: Math.min(limits.mergeMax, reading.merged) }, now());
+        mine.lanes.take({ ...limits, mergeMax: Math.min(limits.mergeMax, reading.most) }, now());
       let runs = take();
       while (runs.length === 0 && (await comesMore(mine, limits))) {
         if (!isCurrent(mine)) return NOTHING;
