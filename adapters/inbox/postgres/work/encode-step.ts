@@ -4,13 +4,13 @@ import type { Row } from "./lanes.ts";
 import type { Settling } from "./refused-settles.ts";
 
 /**
- * The statement of a step. Where it reads deliveries, they come in the order in which they are wanted, and bodies up to so many bytes, the last
+ * The statement of a step. Where it is bounded, deliveries come in the order in which they are wanted, and bodies up to so many bytes, the last
  * parameter; one comes at least. What is left out is not read from the disk either: the size of a large value stands beside its place.
  * @param ident the quoted name of the schema
  */
-export function stepOf(ident: string, isReading: boolean): string {
+export function stepOf(ident: string, isBounded: boolean): string {
   const work = `${ident}.work($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
-  if (!isReading) return `select * from ${work}`;
+  if (!isBounded) return `select * from ${work}`;
   return `select head, id, received_at, sent_at, source, signed_by, signature, headers, case when up_to = octet_length(body) or up_to <= $12 then body end as body
     from (select w.*, place, sum(octet_length(w.body)) over (order by place nulls first rows unbounded preceding) as up_to
       from ${work} as w left join unnest($11::bigint[]) with ordinality as o (wanted, place) on wanted = w.id) as found

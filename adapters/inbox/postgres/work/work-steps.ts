@@ -166,7 +166,10 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       const sent = (number += 1);
       const marked = marks.flatMap(({ rows: given }) => given);
       const wanted = marks.flatMap((one) => one.wanted);
-      const rows = await pool.query<StepRow>(stepOf(ident(), wanted.length > 0), [
+      const ids = [...new Set(wanted.map(({ delivery }) => delivery))];
+      // Of one there is nothing to leave out.
+      const most = ids.length > 1 ? Math.min(...marks.map(({ bytes }) => bytes)) : undefined;
+      const rows = await pool.query<StepRow>(stepOf(ident(), most !== undefined), [
         worker,
         sent,
         toArray(running.map(({ id }) => id)),
@@ -177,8 +180,8 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
         toArray(marked.map(({ shard }) => shard)),
         toArray(marked.map(({ id }) => id)),
         toArray(wanted.map(({ day }) => day)),
-        toArray([...new Set(wanted.map(({ delivery }) => delivery))]),
-        ...(wanted.length > 0 ? [Math.min(...marks.map(({ bytes }) => bytes))] : []),
+        toArray(ids),
+        ...(most === undefined ? [] : [most]),
       ]);
       const head = rows[0]?.head;
       if (isOver || !head?.alive) {
