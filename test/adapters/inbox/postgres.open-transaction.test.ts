@@ -1,9 +1,10 @@
-import { createReceiver, type AnyEvent, type Context, type Receiver } from "hookline";
+import { createReceiver, type AnyEvent, type Context, type Receiver, type ReceiverOptions } from "hookline";
 import type { JobOutcome } from "hookline/adapter";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { complete } from "../../../adapters/inbox/postgres/complete.ts";
 import { toLogger } from "../../../src/logger.ts";
+import { testClock } from "../../../src/testing/test-clock.ts";
 import { startNode } from "../../cli/child.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { claimAll, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
@@ -92,6 +93,54 @@ test("a job that is settled together with one whose row somebody holds is known 
   expect(await inbox.settle([a!])).toEqual([true]);
   await holding.query("rollback");
   expect(await settling).toEqual([true, true]);
+});
+
+test("a job that is asked for again while somebody holds its row gets the answer of the first time", async () => {
+  const { app, inbox, claims, holding } = await withHeldRow();
+  const settlements = claims.map((claim) => ({ claim, outcomes: [{ to: "done" } as const] }));
+  const settling = inbox.settle(settlements);
+  await eventually(async () => expect((await app.query("select from hookline.job")).rowCount).toBe(1));
+  const b = settlements.find(({ claim }) => recordsOf([claim]).flat()[0] === "b");
+  const again = inbox.settle([b!]);
+  await holding.query("rollback");
+  expect(await again).toEqual([true]);
+  expect(await settling).toEqual([true, true]);
+});
+
+test("while somebody holds the row of a job that has run, health() says so for as long, and the job counts in the end", async () => {
+  const { app, receiver, send } = await database();
+  const clock = testClock();
+  let end = (): void => {};
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  const seen: string[] = [];
+  const handling = receiver(
+    async (event) => {
+      seen.push(idOf(event));
+      await ended;
+    },
+    { clock },
+  );
+  await handling.start();
+  await send(handling, ["a"], new Date(clock.now()));
+  await eventually(() => expect(seen).toEqual(["a"]));
+  const holding = await app.connect();
+  onTestFinished(() => holding.release());
+  await holding.query("begin");
+  await holding.query("select from hookline.job for update");
+  end();
+  const problems: boolean[] = [];
+  for (let seconds = 0; seconds < 60; seconds += 1) {
+    await clock.advance(1_000);
+    await app.query("select 1"); // so long as a step takes
+    problems.push((await handling.health()).problems.some(({ code }) => code === "no-progress"));
+  }
+  expect(problems.slice(20)).toEqual(Array.from({ length: 40 }, () => true));
+  await holding.query("rollback");
+  await eventually(async () => {
+    await clock.advance(1_000);
+    expect(succeeded(handling)).toBe(1);
+  });
+  expect((await handling.health()).problems).toEqual([]);
 });
 
 test("a process that is killed within its transaction has done nothing: another one runs the job, once", async () => {
@@ -186,15 +235,20 @@ async function database() {
   return {
     app,
     connectionString,
-    receiver(handle: (event: AnyEvent, ctx: Context) => Promise<void>): Receiver {
+    receiver(
+      handle: (event: AnyEvent, ctx: Context) => Promise<void>,
+      options: Pick<ReceiverOptions, "clock"> = {},
+    ): Receiver {
       const inbox = openDatabase(connectionString, { leaseMs: LEASE_MS, goneMs: LEASE_MS });
-      const own = createReceiver({ secret: "a secret", inbox, log: false }).on("email", handle, { merge: false });
+      const own = createReceiver({ secret: "a secret", inbox, log: false, ...options }).on("email", handle, {
+        merge: false,
+      });
       receivers.push(own);
       return own;
     },
-    async send(to: Receiver, ids: readonly string[]): Promise<void> {
+    async send(to: Receiver, ids: readonly string[], at = new Date()): Promise<void> {
       const body = bodyOf({ payloads: ids.map((id) => change(id)) });
-      const answer = await to.receive(signedRequest(body, { secret: "a secret", at: new Date() }));
+      const answer = await to.receive(signedRequest(body, { secret: "a secret", at }));
       expect(answer).toMatchObject({ status: 200 });
     },
   };

@@ -67,8 +67,8 @@ export function createWorkerClaims({
   const reading = createReadLimit();
   /** Claims whose jobs a transaction of the application may have ended. */
   const completed = new WeakSet<Claim>();
-  /** Of settlements whose call is not answered, or was rejected. */
-  const answers = new WeakMap<Claim, boolean>();
+  /** Of settlements that, or whose call, is not answered, or where another one of the call was rejected. */
+  const answers = new WeakMap<Claim, Promise<boolean>>();
   const transactional = createTransactions({
     ...transactions,
     claimed(claim) {
@@ -163,13 +163,18 @@ export function createWorkerClaims({
     await catchUp(mine);
   }
 
-  /** After a rejection, or where another one of the call hangs, each comes again alone: one that was answered gets the same answer. */
+  /** After a rejection, or where it or another one of the call hangs, each comes again alone: it gets the answer that the first call has, or will have. */
   async function settleAll(settlements: readonly Settlement[]): Promise<readonly boolean[]> {
     const results = await Promise.allSettled(
       settlements.map(async (one) => {
-        const answer = answers.get(one.claim) ?? (await settleOne(one));
+        const answer = answers.get(one.claim) ?? settleOne(one);
         answers.set(one.claim, answer);
-        return answer;
+        try {
+          return await answer;
+        } catch (error) {
+          answers.delete(one.claim);
+          throw error;
+        }
       }),
     );
     for (const result of results) if (result.status === "rejected") throw result.reason;
