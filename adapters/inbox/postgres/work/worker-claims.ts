@@ -165,8 +165,10 @@ export function createWorkerClaims({
 
   /** After a rejection, or where it or another one of the call hangs, each comes again alone: it gets the answer that the first call has, or will have. */
   async function settleAll(settlements: readonly Settlement[]): Promise<readonly boolean[]> {
+    const asked = new Set<Claim>();
     const results = await Promise.allSettled(
       settlements.map(async (one) => {
+        if (asked.size === asked.add(one.claim).size) return false; // twice in one call
         const answer = answers.get(one.claim) ?? settleOne(one);
         answers.set(one.claim, answer);
         try {
