@@ -240,7 +240,7 @@ describe("commands on an inbox", () => {
 test.concurrent("server: the unit's user and service are set up", async () => {
   const { name, text, user, folder } = unit();
   const sandbox = sandboxes.open();
-  const [block = [], instances = []] = ownBlocksOf("docs/deploy/server.md", 3);
+  const [block = [], , instances = []] = ownBlocksOf("docs/deploy/server.md", 4);
   mkdirSync(sandbox.path(`${folder}/node_modules`));
   symlinkSync(root, sandbox.path(`${folder}/node_modules/hookline`));
   await sandbox.run(block);
@@ -257,6 +257,18 @@ test.concurrent("server: the unit's user and service are set up", async () => {
   const both = readFileSync(sandbox.path(`/etc/systemd/system/${name}@.service`), "utf8");
   expect(both.replace(`EnvironmentFile=/etc/${name}-%i.env\n`, "")).toBe(text);
   expect(sandbox.asked().at(-1)).toBe(`systemctl enable --now ${name}@1 ${name}@2`);
+});
+
+test.concurrent("server: what `check` leaves behind is removed", async () => {
+  const sandbox = sandboxes.open();
+  symlinkSync(join(root, "node_modules"), sandbox.path("/srv/webhooks/node_modules"));
+  const drop = ownBlocksOf("docs/deploy/server.md", 4).find((block) =>
+    block.some((line) => line.includes("inbox drop")),
+  );
+  const receiver = await start(sandbox.path("/var/lib/webhooks/inbox.db"));
+  await receive(receiver, "no JSON");
+  await receiver.close();
+  expect((await sandbox.run(drop ?? []))[0]).toMatch(/^Dropped 1 job\b/);
 });
 
 /** What systemd is told of the program. */

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
@@ -26,6 +26,24 @@ test("the runbook has a section for each problem, in the order of `health()`", (
   const runbook = readFileSync(join(root, "docs/operate/runbook.md"), "utf8");
   const sections = [...runbook.matchAll(/^#+ `?([a-z-]+)`?$/gm)].map(([, code = ""]) => code);
   expect(sections.filter((code) => code in PROBLEMS)).toEqual(Object.keys(PROBLEMS));
+});
+
+test("each code of the log has its meaning in docs/operate/monitoring.md", () => {
+  const documented = ["operate/monitoring", "reference/answers", "reference/problems"]
+    .map((page) => readFileSync(join(root, `docs/${page}.md`), "utf8"))
+    .join("");
+  const logged = globSync(
+    ["src/{dashboard,dispatch,gaps,inbox,ingest,observe,receiver,subscriptions}/**/*.ts", "adapters/inbox/**/*.ts"],
+    {
+      cwd: root,
+    },
+  ).flatMap((file) =>
+    [...readFileSync(join(root, file), "utf8").matchAll(/\.(?:info|warn|error)\(\s*\{[^}]*\bcode: "([a-z-]+)"/g)].map(
+      ([, code]) => code,
+    ),
+  );
+  expect(new Set(logged).size).toBeGreaterThan(50);
+  expect([...new Set(logged)].filter((code) => !documented.includes(`\`${code}\``))).toEqual([]);
 });
 
 test("the defaults that the options' comments say are those of the code", () => {

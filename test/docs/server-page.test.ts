@@ -25,7 +25,7 @@ import { openSandboxes, testWith } from "./sandbox.ts";
 const page = pageOf("docs/deploy/server.md");
 const unit = readFileSync(join(root, "deploy/systemd/hookline.service"), "utf8");
 const program = /^```ts file=\S*server\.ts\n(.*?)^```$/ms.exec(page.text)?.[1] ?? "";
-const [, , deploy = []] = ownBlocksOf(page.file, 3);
+const [, , , deploy = []] = ownBlocksOf(page.file, 4);
 
 const sandboxes = openSandboxes();
 afterAll(() => sandboxes.close());
