@@ -168,7 +168,12 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
     for (let pages = 0; ;) {
       const { state, isMore } = await look(id);
       if (state?.answer !== undefined) return toAnswer(state.answer, id);
-      if (!isOpen()) throw queued(id);
+      if (!isOpen()) {
+        // The page that this look ran may have been the last one.
+        const last = await stateOf(id).catch(() => undefined);
+        if (last?.answer === undefined) throw queued(id);
+        return toAnswer(last.answer, id);
+      }
       if (state !== undefined && state.progress !== progress) wait.restart();
       else if (wait.isOver) throw queued(id);
       progress = state?.progress ?? progress;
