@@ -2,6 +2,7 @@ import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { sqliteInbox } from "hookline/sqlite";
 import { describe, expect, test } from "vitest";
 import { assertOptions } from "../../src/assert.ts";
+import { resolveOptions } from "../../src/receiver/options.ts";
 import { rig } from "../support/rig.ts";
 
 const make = (options: object) => () => createReceiver({ secret: "s", inbox: memoryInbox(), log: false, ...options });
@@ -97,6 +98,13 @@ describe("a number that must be whole, or that no timer can wait for, is refused
     expect(make({ attempts: Infinity, retryForMs: Infinity })).not.toThrow();
     expect(make({ retryForMs: 30 * 86_400_000, maxAgeSeconds: 90 * 86_400 })).not.toThrow();
   });
+});
+
+test("bodies in flight may hold the longest body, unless it is said otherwise", () => {
+  const inFlight = (given: object): number =>
+    resolveOptions({ secret: "s", inbox: memoryInbox(), ...given }).maxInFlightBytes;
+  expect(inFlight({})).toBe(64 * 1024 ** 2);
+  expect(inFlight({ maxBodyBytes: 128 * 1024 ** 2 })).toBe(128 * 1024 ** 2);
 });
 
 test.each(["", 5, Buffer.from("shop"), "\ud800", "a\0"])(

@@ -87,24 +87,22 @@ export function createPool({ connectMs = 10_000, answerMs = 30_000, lockMs, ...r
       (await run(client, { text, values, answerMs })).rows as readonly R[],
   });
 
-  const transaction: Pool["transaction"] = (steps) =>
-    withClient(async (client) => {
-      await run(client, { text: begin, answerMs });
-      try {
-        const result = await steps(queriesOn(client));
-        const { command } = await run(client, { text: COMMIT, answerMs, step: "commit" });
-        if (command !== "COMMIT") throw notCommitted(String(command));
-        return result;
-      } catch (error) {
-        // Where that fails the connection is closed, and the server rolls back by itself.
-        if (!broken.has(client)) await run(client, { text: "rollback", answerMs }).catch(() => broken.add(client));
-        throw error;
-      }
-    });
-
   return {
     query: (text, values) => withClient((client) => queriesOn(client).query(text, values)),
-    transaction,
+    transaction: (steps) =>
+      withClient(async (client) => {
+        await run(client, { text: begin, answerMs });
+        try {
+          const result = await steps(queriesOn(client));
+          const { command } = await run(client, { text: COMMIT, answerMs, step: "commit" });
+          if (command !== "COMMIT") throw notCommitted(String(command));
+          return result;
+        } catch (error) {
+          // Where that fails the connection is closed, and the server rolls back by itself.
+          if (!broken.has(client)) await run(client, { text: "rollback", answerMs }).catch(() => broken.add(client));
+          throw error;
+        }
+      }),
     async close() {
       if (isClosed) return;
       isClosed = true;
