@@ -3,7 +3,7 @@ import { lookAtFile, statsOfFile } from "../../../adapters/inbox/sqlite/inspect/
 import { isConnectionString } from "../flags.ts";
 import { toPlain } from "../terminal/escape-terminal.ts";
 import { grouped, sizeText } from "../terminal/format.ts";
-import type { Place } from "./place.ts";
+import type { Place } from "./with-inbox.ts";
 
 /** What there is of an inbox, of whichever kind. */
 export interface InboxStats {

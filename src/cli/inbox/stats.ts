@@ -3,9 +3,8 @@ import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
 import { grouped, secondText } from "../terminal/format.ts";
 import { factLines } from "../terminal/table.ts";
 import { INBOX_FLAGS } from "./inbox-flags.ts";
-import { inboxPlace } from "./place.ts";
 import { readStats, type InboxStats } from "./read-stats.ts";
-import { withPrinter } from "./with-inbox.ts";
+import { inboxPlace, withPrinter } from "./with-inbox.ts";
 
 /** `hookline inbox stats`: counts of jobs, and sizes on the disk. */
 export const statsCommand = defineCommand({

@@ -8,9 +8,8 @@ import { isLoopbackName, listen } from "../serve/listen.ts";
 import { createLog } from "../serve/log.ts";
 import { listenForStop } from "../signals.ts";
 import { CONTENT_FLAG, INBOX_FLAGS } from "./inbox-flags.ts";
-import { inboxPlace, type Place } from "./place.ts";
 import { readStats, type InboxStats } from "./read-stats.ts";
-import { withInbox, type OpenInbox } from "./with-inbox.ts";
+import { inboxPlace, withInbox, type OpenInbox, type Place } from "./with-inbox.ts";
 
 const REFRESH_MS = 2_000;
 /** Counts that several views show are read once in this time. */
