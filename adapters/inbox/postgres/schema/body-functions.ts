@@ -13,7 +13,7 @@ export function bodyFunctionsOf(ident: string): string {
   const ended = (table: string): string => `
     union all select r.delivery, false from ranges as r cross join lateral (
       select from ${ident}.${table} as o where o.id >= r.lo and o.id < r.hi and o.delivery = r.delivery limit 1) as found`;
-  return `
+  return /* sql */ `
 create or replace function ${ident}.remove_bodies(ids bigint[]) returns jsonb language plpgsql ${PLANS} as $$
 declare
   locked bigint[];

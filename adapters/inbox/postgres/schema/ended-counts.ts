@@ -10,7 +10,7 @@ export const OF_GROUP = "(type, md5(consumer), md5(error ->> 'name'), id)";
  * so that none waits for another; upkeep folds them.
  */
 export function endedCountsOf(ident: string): string {
-  const trigger = (table: string, change: "insert" | "delete", sign: string): string => `
+  const trigger = (table: string, change: "insert" | "delete", sign: string): string => /* sql */ `
   create or replace function ${ident}.count_${table}_${change}() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
   begin
     insert into ${ident}.ended_count select '${table}', ${GROUP}, ${sign}count(*), max(settled_at) from changed group by 2, 3, 4;
@@ -19,7 +19,7 @@ export function endedCountsOf(ident: string): string {
   revoke execute on function ${ident}.count_${table}_${change}() from public;
   create trigger count_${change} after ${change} on ${ident}.${table}
     referencing ${change === "insert" ? "new" : "old"} table as changed for each statement execute function ${ident}.count_${table}_${change}();`;
-  return `
+  return /* sql */ `
   create table ${ident}.ended_count (
     state text not null, type text not null, consumer text not null, error text not null, n bigint not null, newest_at bigint not null,
     id bigint generated always as identity primary key
@@ -42,7 +42,7 @@ export const MOST_UNFOLDED = 5_000;
 
 /** One row again for each group that has several. Skips what another process folds. */
 export function foldEndedCounts(ident: string, most: number = FOLDED): string {
-  return `with several as materialized (select state, type, consumer, error from ${ident}.ended_count group by 1, 2, 3, 4 having count(*) > 1 or sum(n) = 0),
+  return /* sql */ `with several as materialized (select state, type, consumer, error from ${ident}.ended_count group by 1, 2, 3, 4 having count(*) > 1 or sum(n) = 0),
     gone as (delete from ${ident}.ended_count where ctid = any (array(
       select c.ctid from ${ident}.ended_count as c join several using (state, type, consumer, error) limit ${most} for update of c skip locked)) returning *)
     insert into ${ident}.ended_count (state, type, consumer, error, n, newest_at) select state, type, consumer, error, sum(n), max(newest_at) from gone group by 1, 2, 3, 4 having sum(n) <> 0`;

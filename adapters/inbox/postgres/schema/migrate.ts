@@ -157,7 +157,7 @@ function migrationOf(
   const schema = schemaOf(given);
   const ident = quoted(schema);
   const steps = upgrades.map((upgrade, index) => `if made < ${index + 2} then\n${upgrade(ident)}\nend if;`);
-  return `do ${TAG}
+  return /* sql */ `do ${TAG}
 declare
   made int;
 begin
@@ -211,7 +211,7 @@ interface SchemaState {
 async function stateOf(queries: Queries, schema: string): Promise<SchemaState> {
   const { tables, ours } = await oneRow<{ tables: number; ours: number }>(
     queries,
-    `select count(*)::int as tables, (count(*) filter (where c.relname in ('meta', 'writer', 'shard', 'delivery')))::int as ours
+    /* sql */ `select count(*)::int as tables, (count(*) filter (where c.relname in ('meta', 'writer', 'shard', 'delivery')))::int as ours
      from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid = c.relnamespace where n.nspname = $1`,
     [schema],
   );

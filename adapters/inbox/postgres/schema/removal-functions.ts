@@ -29,7 +29,7 @@ const SETTINGS =
 
 /** No claim begins, and no shard changes hands, until the transaction ends. @returns the jobs that run */
 function lockWorkers(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.lock_workers() returns bigint[] language plpgsql ${SETTINGS} as $$
 begin
   -- Ids of removals are to grow with their commits: workers remember the last one that they saw.
@@ -42,7 +42,7 @@ end $$;`;
 
 /** The places of jobs in the lists that have them. \`gone\`: [id, delivery, day] of each; the caller holds the rows of the deliveries. */
 function markAbsent(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.mark_absent(gone jsonb) returns void language sql ${SETTINGS} as $$
   with given as (select (g->>0)::bigint as id, (g->>1)::bigint as delivery, (g->>2)::int as day from jsonb_array_elements(gone) as g),
   placed as (
@@ -63,7 +63,7 @@ $$;`;
 
 /** Forgets what lanes inherited of which nothing is left that had inherited it. \`gone\`: [shard, lane] of removed jobs. */
 function sweepWindows(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.sweep_windows(gone jsonb) returns void language sql ${SETTINGS} as $$
   delete from ${ident}.lane_window as w using (select distinct (g->>0)::smallint as shard, g->>1 as lane from jsonb_array_elements(gone) as g) as of
   where w.shard = of.shard and w.key = md5(of.lane)
@@ -73,7 +73,7 @@ $$;`;
 
 /** Removes jobs that do not run. One that another transaction holds is being changed by it, and stays. Gives how many were removed. */
 function dropJobs(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.drop_jobs(ids bigint[], from_open boolean, from_dead boolean, from_unhandled boolean) returns int
 language plpgsql ${SETTINGS} as $$
 declare
@@ -123,17 +123,17 @@ end $$;`;
  * which another transaction, the application's, has a job; they stay as they are.
  */
 function eraseDeliveries(ident: string): string {
-  const ended = (table: string): string => `
+  const ended = (table: string): string => /* sql */ `
     with seen as (
       select l.delivery, t.id from jsonb_to_recordset(lists) as l (delivery bigint, first bigint, last bigint)
       cross join lateral (select id from ${ident}.${table} where id between l.first and l.last and ${table}.delivery = l.delivery offset 0) as t),
     locked as (select t.id from seen cross join lateral (select id from ${ident}.${table} where id = seen.id for update skip locked offset 0) as t)
     select held || coalesce(array_agg(distinct seen.delivery) filter (where not exists (select from locked where locked.id = seen.id)), '{}'), coalesce(array_agg(seen.id), '{}')
     into held, ended_${table} from seen;`;
-  const remove = (table: string): string => `
+  const remove = (table: string): string => /* sql */ `
     with removed as (delete from ${ident}.${table} as t where t.id = any (ended_${table}) and not t.delivery = any (held) returning 1)
     select count_of + count(*) into count_of from removed;`;
-  return `
+  return /* sql */ `
 create or replace function ${ident}.erase_deliveries(ids bigint[]) returns jsonb language plpgsql ${SETTINGS} as $$
 declare
   lists jsonb;

@@ -7,7 +7,7 @@ export function storeFunctionsOf(ident: string): string {
 
 /** The id before the first one of a commit's own block: with more than it has, they would be those of another commit. */
 function nextBlock(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.next_block(size int) returns bigint language plpgsql as $$
 begin
   if size >= ${BLOCK} then raise exception 'a commit needs % ids, and has ${BLOCK - 1} at most', size; end if;
@@ -20,7 +20,7 @@ end $$;`;
  * arrays, from 0 on, and \`at\` its id in the block. A delivery without an id makes none.
  */
 function make(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.make(writer_id bigint, base bigint, days int[], ids bigint[], accounts bigint[], subscriptions bigint[],
   received bigint[], batch jsonb, now_ms bigint, dedupe_after bigint)
 returns jsonb language plpgsql ${PLANS} as $$
@@ -91,7 +91,7 @@ end $$;`;
 }
 
 /** By the place of a delivery, those in its list of jobs that were not made. */
-const placesOfDuplicates = `
+const placesOfDuplicates = /* sql */ `
         select u.o, array_agg(place) as places from jsonb_to_recordset(batch->'unique') as u (i int, o int, p int, n int)
         cross join lateral generate_series(u.p, u.p + u.n - 1) as place
         where u.n > 0 and seen->'duplicates' @> to_jsonb(u.i) group by u.o`;
@@ -101,7 +101,7 @@ const placesOfDuplicates = `
  * that expands, where \`batch.expansions\` is given.
  */
 function store(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.store(writer_id bigint, fence bigint, batch jsonb, bodies bytea) returns jsonb language plpgsql ${PLANS} as $$
 declare
   base bigint;
@@ -185,7 +185,7 @@ end $$;`;
 
 /** More jobs of deliveries that were expanded before, each with a list of its own. Null where the writer's row is gone. @returns the block */
 function append(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.append(writer_id bigint, batch jsonb) returns bigint language plpgsql ${PLANS} as $$
 declare
   base bigint;

@@ -54,13 +54,13 @@ export function makePublishable(ident: string): string {
 }
 
 /** Texts of other modules, such as the tokens of delta syncs. key: a hash of the text's own, since an index takes no text of more than 2.7 kB. account: with which it is erased, if with any. */
-const keyValuesOf = (ident: string): string => `
+const keyValuesOf = (ident: string): string => /* sql */ `
   create table if not exists ${ident}.key_value (key text primary key, account bigint, value text not null);
   create index if not exists key_value_account on ${ident}.key_value (account) where account is not null;`;
 
 /** @param ident the quoted name of the schema */
 export function tablesOf(ident: string): string {
-  const ended = (name: "dead" | "unhandled"): string => `
+  const ended = (name: "dead" | "unhandled"): string => /* sql */ `
   create table ${ident}.${name} (
     id bigint primary key, day int not null, delivery bigint not null, entry int not null, type text not null, consumer text,
     account bigint, subscription bigint, received_at bigint not null, replay_of bigint, attempts int not null, error jsonb,
@@ -70,7 +70,7 @@ export function tablesOf(ident: string): string {
   create index on ${ident}.${name} (account, id);
   create index on ${ident}.${name} (settled_at);
   create index on ${ident}.${name} (day, delivery);`;
-  return `
+  return /* sql */ `
   create table ${ident}.meta (key text primary key, value text not null);
 
   -- Of deliveries and jobs. Cache 1: ids that a process has in stock would break the order between processes.

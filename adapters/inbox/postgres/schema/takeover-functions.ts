@@ -15,7 +15,7 @@ export function takeoverFunctionsOf(ident: string): string {
  * open for long, and all others would wait. Gives whether it did.
  */
 function takeOver(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.take_over(worker_id bigint, at_beat bigint, now_ms bigint, died boolean) returns boolean language plpgsql ${PLANS} set lock_timeout = '5s' as $$
 declare
   ran bigint[];
@@ -50,7 +50,7 @@ end $$;`;
 /** Shards that a dead worker could not give back at once. */
 function freeOrphans(ident: string): string {
   const isOrphan = `s.owner is not null and not exists (select from ${ident}.worker as w where w.id = s.owner and w.alive)`;
-  return `
+  return /* sql */ `
 create or replace function ${ident}.free_orphans() returns void language plpgsql ${PLANS} as $$
 declare
   ids smallint[];

@@ -38,7 +38,7 @@ function ensureDays(ident: string): string {
   const inFormat = inLiteral(ident).replaceAll("%", "%%");
   // Not to_regclass: its cache may not know yet what was made while this one waited for the lock.
   const absent = `not exists (select from pg_class where relname = parent || '_' || a_day and relnamespace = '${inLiteral(ident)}'::regnamespace)`;
-  return `
+  return /* sql */ `
 create or replace function ${ident}.ensure_days() returns void language plpgsql ${AS_OWNER} set client_min_messages = warning as $$
 declare
   today int := ${TODAY};
@@ -60,7 +60,7 @@ ${ownersOnly(`${ident}.ensure_days()`)}`;
  * locked before. Null: a store took too long.
  */
 function barrier(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.barrier() returns bigint language plpgsql set lock_timeout = '${LOCK_TIMEOUT}' as $$
 begin
   lock table ${ident}.writer in exclusive mode;
@@ -74,7 +74,7 @@ end $$;`;
  * others that change the same row meanwhile then fail and try again: after a delete and an insert, one that erases would miss the row.
  */
 function moveToKept(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.move_to_kept(of_day int, ids bigint[]) returns boolean language plpgsql ${PLANS} as $$
 declare
   few bigint[];
@@ -98,10 +98,10 @@ end $$;`;
 function keepPage(ident: string): string {
   const ended = (
     table: string,
-  ): string => `select coalesce(array_agg(delivery), '{}'), max(delivery), count(*) into ids, last_id, seen
+  ): string => /* sql */ `select coalesce(array_agg(delivery), '{}'), max(delivery), count(*) into ids, last_id, seen
       from (select distinct delivery from ${ident}.${table} where day = of_day and delivery > after_id order by delivery limit ${PAGE}) as page;
     is_end := seen < ${PAGE};`;
-  return `
+  return /* sql */ `
 create or replace function ${ident}.keep_page(of_day int, source text, after_shard int, after_id bigint) returns jsonb language plpgsql ${PLANS} as $$
 declare
   ids bigint[];
@@ -143,7 +143,7 @@ const late = (ident: string): string => `array(
 
 /** Moves what came since an id, so that \`drop_day\` has little to look at. Gives whether there may be more. Null: another process is at it. */
 function keepLate(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.keep_late(of_day int, since bigint) returns boolean language plpgsql ${PLANS} as $$
 declare
   few bigint[];
@@ -162,7 +162,7 @@ end $$;`;
  */
 function dropDay(ident: string): string {
   const inFormat = inLiteral(ident).replaceAll("%", "%%");
-  return `
+  return /* sql */ `
 create or replace function ${ident}.drop_day(of_day int, since bigint) returns text language plpgsql ${AS_OWNER} ${PLANS} set lock_timeout = '${LOCK_TIMEOUT}' set client_min_messages = warning as $$
 declare
   few bigint[];
@@ -184,7 +184,7 @@ ${ownersOnly(`${ident}.drop_day(int, bigint)`)}`;
 
 /** How many ids a list of jobs may have: one that cannot be read, all of its block. */
 function listLength(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.list_length(jobs text) returns int language plpgsql immutable as $$
 begin
   return coalesce(jsonb_array_length(jobs::jsonb), 0);
@@ -206,7 +206,7 @@ function removeKept(ident: string): string {
       union all select l.delivery, l.first_job, l.first_job + ${ident}.list_length(l.jobs) from ${ident}.job_list as l where l.delivery = any (ids))`;
   const settledOrUnexpanded = `
     select delivery from ${ident}.unexpanded where delivery = any (ids)${made("dead")}${made("unhandled")}`;
-  return `
+  return /* sql */ `
 create or replace function ${ident}.remove_kept(after_id bigint) returns jsonb language plpgsql ${PLANS} as $$
 declare
   ids bigint[];
@@ -235,11 +235,11 @@ end $$;`;
 
 /** Removes a page of jobs that ended long ago. A job that is listed, and in no table, is done: their places in their lists are crossed out. */
 function expire(ident: string): string {
-  const remove = (table: string): string => `
+  const remove = (table: string): string => /* sql */ `
     with old as (select id from ${ident}.${table} where settled_at <= until order by settled_at limit ${PAGE} for update skip locked),
     removed as (delete from ${ident}.${table} as t using old where t.id = old.id returning t.id, t.day, t.delivery)
     select coalesce(jsonb_agg(jsonb_build_object('i', id, 'y', day, 'd', delivery)), '[]') into gone from removed;`;
-  return `
+  return /* sql */ `
 create or replace function ${ident}.expire(source text, until bigint) returns int language plpgsql ${PLANS} as $$
 declare
   gone jsonb;

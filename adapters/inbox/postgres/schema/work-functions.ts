@@ -13,7 +13,7 @@ export function workFunctionsOf(ident: string): string {
  * for, less than half of the shortest lease: then the step fails.
  */
 function work(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.work(me bigint, step bigint, running_now bigint[] default '{}', since_then bigint[] default '{}', done_shards smallint[] default '{}', done_ids bigint[] default '{}',
   settle jsonb default '{}', mark_shards smallint[] default '{}', mark_ids bigint[] default '{}', wanted_days int[] default '{}', wanted_ids bigint[] default '{}')
 returns table (head jsonb, id bigint, received_at bigint, sent_at bigint, source text, signed_by text, signature text, headers jsonb, body bytea)
@@ -32,44 +32,50 @@ begin
     return;
   end if;
 
+  -- Jobs that are done.
   if done_ids <> '{}' then
-    with given as (select * from unnest(done_shards, done_ids) as d (s, i)),
+    with given as (select * from unnest(done_shards, done_ids) as d (shard, id)),
     mine as (select j.at from given cross join lateral (
-      select ctid as at from ${ident}.job where job.shard = given.s and job.id = given.i for update skip locked offset 0) as j),
+      select ctid as at from ${ident}.job where job.shard = given.shard and job.id = given.id for update skip locked offset 0) as j),
     gone as (delete from ${ident}.job using mine where job.ctid = mine.at returning job.id)
-    select coalesce(array_agg(given.i), '{}') into left_over from given where given.i not in (select gone.id from gone);
+    select coalesce(array_agg(given.id), '{}') into left_over from given where given.id not in (select gone.id from gone);
   end if;
 
+  -- Jobs that end otherwise, or wait again. The keys are short: a step may have thousands of them.
   if settle ? 'others' then
-    with given as (select * from jsonb_to_recordset(settle->'others') as o
-      (s smallint, i bigint, w text, a int, d int, g int, f bigint, r bigint, y bigint, e jsonb, z bigint)),
-    mine as (select j.at, case when given.w = 'unhandled' then ${ident}.heir(me, j.consumer, j.type) end as heir, given.* from given cross join lateral (
-      select ctid as at, consumer, type from ${ident}.job where job.shard = given.s and job.id = given.i for update skip locked offset 0) as j),
-    again as (update ${ident}.job set attempts = mine.a, deaths = mine.d, group_max = mine.g, first_attempt_at = mine.f, run_at = mine.r, delay_ms = mine.y, error = mine.e
-      from mine where job.ctid = mine.at and mine.w = 'waiting' returning job.id),
-    gone as (delete from ${ident}.job using mine where job.ctid = mine.at and mine.w <> 'waiting' and mine.heir is null
-      returning job.*, mine.w, mine.a as ended_attempts, mine.e as ended_error, mine.z as ended_at),
-    died as (insert into ${ident}.dead select gone.id, day, delivery, entry, type, consumer, account, subscription, gone.received_at, replay_of, ended_attempts, ended_error, ended_at
-      from gone where gone.w = 'dead'),
-    unhandled_now as (insert into ${ident}.unhandled select gone.id, day, delivery, entry, type, consumer, account, subscription, gone.received_at, replay_of, ended_attempts, ended_error, ended_at
-      from gone where gone.w = 'unhandled')
-    select left_over || coalesce(array_agg(given.i) filter (where mine.heir is null), '{}'), coalesce(jsonb_agg(jsonb_build_array(given.i, mine.heir)) filter (where mine.heir is not null), '[]')
-    into left_over, passed from given left join mine on mine.i = given.i where given.i not in (select again.id from again) and given.i not in (select gone.id from gone);
+    with given as (
+      select o.s as shard, o.i as id, o.w as state, o.a as attempts, o.d as deaths, o.g as group_max, o.f as first_attempt_at, o.r as run_at, o.y as delay_ms, o.e as error, o.z as settled_at
+      from jsonb_to_recordset(settle->'others') as o (s smallint, i bigint, w text, a int, d int, g int, f bigint, r bigint, y bigint, e jsonb, z bigint)),
+    mine as (select j.at, case when given.state = 'unhandled' then ${ident}.heir(me, j.consumer, j.type) end as heir, given.* from given cross join lateral (
+      select ctid as at, consumer, type from ${ident}.job where job.shard = given.shard and job.id = given.id for update skip locked offset 0) as j),
+    again as (update ${ident}.job set attempts = mine.attempts, deaths = mine.deaths, group_max = mine.group_max, first_attempt_at = mine.first_attempt_at, run_at = mine.run_at, delay_ms = mine.delay_ms, error = mine.error
+      from mine where job.ctid = mine.at and mine.state = 'waiting' returning job.id),
+    gone as (delete from ${ident}.job using mine where job.ctid = mine.at and mine.state <> 'waiting' and mine.heir is null
+      returning job.*, mine.state, mine.attempts as ended_attempts, mine.error as ended_error, mine.settled_at),
+    died as (insert into ${ident}.dead select gone.id, day, delivery, entry, type, consumer, account, subscription, gone.received_at, replay_of, ended_attempts, ended_error, settled_at
+      from gone where gone.state = 'dead'),
+    unhandled_now as (insert into ${ident}.unhandled select gone.id, day, delivery, entry, type, consumer, account, subscription, gone.received_at, replay_of, ended_attempts, ended_error, settled_at
+      from gone where gone.state = 'unhandled')
+    select left_over || coalesce(array_agg(given.id) filter (where mine.heir is null), '{}'), coalesce(jsonb_agg(jsonb_build_array(given.id, mine.heir)) filter (where mine.heir is not null), '[]')
+    into left_over, passed from given left join mine on mine.id = given.id where given.id not in (select again.id from again) and given.id not in (select gone.id from gone);
   end if;
 
+  -- Those of them whose rows are there, but locked by a transaction of the application.
   if cardinality(left_over) > 0 then
-    held := array(select g.i from (
-      select d.s, d.i from unnest(done_shards, done_ids) as d (s, i)
-      union all select o.s, o.i from jsonb_to_recordset(settle->'others') as o (s smallint, i bigint)) as g
-      where g.i = any (left_over) and exists (select from ${ident}.job where job.shard = g.s and job.id = g.i));
+    held := array(select given.id from (
+      select d.shard, d.id from unnest(done_shards, done_ids) as d (shard, id)
+      union all select o.s, o.i from jsonb_to_recordset(settle->'others') as o (s smallint, i bigint)) as given
+      where given.id = any (left_over) and exists (select from ${ident}.job where job.shard = given.shard and job.id = given.id));
   end if;
 
+  -- Since when a lane is retried, up to which job; without a time, that is over.
   if settle ? 'windows' then
     insert into ${ident}.lane_window as l (shard, lane, since, up_to, key) select w.s, w.l, w.f, w.u, md5(w.l) from jsonb_to_recordset(settle->'windows') as w (s smallint, l text, f bigint, u bigint)
     where w.f is not null on conflict (shard, key) do update set since = excluded.since, up_to = excluded.up_to;
     delete from ${ident}.lane_window as l using jsonb_to_recordset(settle->'windows') as w (s smallint, l text, f bigint) where l.shard = w.s and l.key = md5(w.l) and w.f is null;
   end if;
 
+  -- Shards that are given up, to any worker or to a named one.
   if settle ? 'leave' then
     update ${ident}.shard as s set owner = null where s.owner = me and s.id in (
       select mine.id from ${ident}.shard as mine where mine.owner = me and settle->'leave' @> to_jsonb(mine.id) for update skip locked);
@@ -77,6 +83,7 @@ begin
 
   if settle ? 'pass' then perform ${ident}.pass_on(me, settle->'pass'); end if;
 
+  -- What the worker is to know, then the deliveries that it asked for.
   return query select jsonb_build_object('alive', true, 'gone', array(select m.id from unnest(mark_shards, mark_ids) as m (shard, id)
       where not exists (select from ${ident}.job where job.shard = m.shard and job.id = m.id)), 'left', to_jsonb(left_over), 'held', to_jsonb(held), 'passed', passed,
     'vector', (select coalesce(jsonb_agg(jsonb_build_array(w.id, w.seq, w.first_id, w.last_id)), '[]') from ${ident}.writer as w),
@@ -96,7 +103,7 @@ end $$;`;
  * an object of them finds that of a writer without a look at all the others. A commit of a writer that was not missed before is looked for from its own first id on, so that an idle hour is not read again.
  */
 function follow(ident: string): string {
-  return `
+  return /* sql */ `
 create or replace function ${ident}.follow(shards smallint[], known jsonb)
 returns table (head jsonb, shard smallint, id bigint, day int, delivery bigint, entry int, consumer text, lane text, merge_key text, received_at bigint, replay_of bigint, progress jsonb)
 language plpgsql ${PLANS} as $$
