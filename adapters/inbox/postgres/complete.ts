@@ -103,7 +103,7 @@ const GIVEN = `given as materialized (
 const MARK_SQL = "select set_config('hookline.transaction', $1, true)";
 const IS_MARKED = "current_setting('hookline.transaction', true) is not distinct from $1::text::jsonb->>'mark'";
 
-const completeSql = (ident: string): string => `
+const completeSql = (ident: string): string => /* sql */ `
 with ${GIVEN},
 mine as materialized (
   select id from ${ident}.shard
@@ -116,7 +116,7 @@ found as (
 gone as (delete from ${ident}.job using found where job.ctid = found.at returning 1)
 select count(*)::int as gone, (${IS_MARKED})::int as open from gone`;
 
-const lookSql = (ident: string): string => `
+const lookSql = (ident: string): string => /* sql */ `
 with ${GIVEN},
 free as (
   select 1 from given cross join lateral (

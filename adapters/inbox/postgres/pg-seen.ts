@@ -8,7 +8,7 @@ export interface QueryableLike {
 }
 
 /** Two processes that make it at once would fail on each other. */
-const CREATE = `do $$ begin
+const CREATE = /* sql */ `do $$ begin
   perform pg_advisory_xact_lock(hashtext('hookline_seen'));
   create table if not exists hookline_seen (
     key bytea primary key, token uuid not null, until timestamptz not null, done boolean not null default false);
@@ -16,7 +16,7 @@ const CREATE = `do $$ begin
 end $$`;
 
 /** One that is over is taken over. A snapshot may be older than a claim that was made meanwhile: then it is busy. */
-const CLAIM = `with mine as (
+const CLAIM = /* sql */ `with mine as (
     insert into hookline_seen as s (key, token, until) values ($1, $2, clock_timestamp() + $3 * interval '1 ms')
     on conflict (key) do update set token = excluded.token, until = excluded.until, done = false
     where s.until <= clock_timestamp() returning 1)
@@ -24,14 +24,14 @@ const CLAIM = `with mine as (
     when exists (select from hookline_seen where key = $1 and done and until > clock_timestamp()) then 'done'
     else 'busy' end as state`;
 
-const DONE = `insert into hookline_seen (key, token, until, done)
+const DONE = /* sql */ `insert into hookline_seen (key, token, until, done)
   values ($1, $2, clock_timestamp() + $3 * interval '1 ms', true)
   on conflict (key) do update set until = excluded.until, done = true`;
 
 const GIVE_BACK = `delete from hookline_seen where key = $1 and token = $2 and not done`;
 
 /** Waits for no other transaction. */
-const FORGET = `delete from hookline_seen where key in
+const FORGET = /* sql */ `delete from hookline_seen where key in
   (select key from hookline_seen where until <= clock_timestamp() limit 1000 for update skip locked)`;
 /** Of so many settled events one forgets what is over. */
 const FORGET_EACH = 100;

@@ -13,7 +13,7 @@ import { createTombstones } from "./upkeep/tombstones.ts";
 import { assertSinglePath, realPathOf } from "./connection/file-path.ts";
 import { createFreeDisk, type FreeDiskOptions } from "./connection/free-disk.ts";
 import { createWalWatch } from "./connection/wal.ts";
-import { createRetention, type KeepBodies } from "./upkeep/retention.ts";
+import { createFileRetention, type KeepBodies } from "./upkeep/retention.ts";
 import { createClaims } from "./work/claim-jobs.ts";
 import { createIncoming } from "./work/incoming-deliveries.ts";
 import { createTakeOver, toNotBegun } from "./work/take-over.ts";
@@ -115,7 +115,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     worker: () => takeOver.worker,
     isOpen,
   });
-  const retention = createRetention({
+  const retention = createFileRetention({
     commits,
     host: openHost,
     works: () => workerState.epoch !== undefined,

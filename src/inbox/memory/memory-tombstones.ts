@@ -1,5 +1,6 @@
 import { ERASED_REASON } from "../port/jobs.ts";
-import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../port/tombstones.ts";
+import type { Tombstones } from "../port/tombstones.ts";
+import { createTombstoneCache } from "../tombstone-cache.ts";
 
 /** Tombstones in memory. @param forget the lifecycle notices of an unwanted subscription */
 export function memoryTombstones(
@@ -8,48 +9,31 @@ export function memoryTombstones(
 ): Tombstones & {
   /** @returns how many reasons there were */ forgetReasons(subscriptions: ReadonlySet<number>): number;
 } {
-  const tombstones = new Map<string, Tombstone>();
-
-  function alive(key: string): Tombstone | undefined {
-    const tombstone = tombstones.get(key);
-    if (tombstone !== undefined && now() - tombstone.lastHit >= TOMBSTONE_LIFE_MS) tombstones.delete(key);
-    return tombstones.get(key);
-  }
+  const tombstones = createTombstoneCache({ now });
 
   return {
     get isEmpty() {
-      return tombstones.size === 0;
+      return tombstones.isEmpty;
     },
-    find(subscription, source) {
-      const key =
-        source !== undefined && alive(keyOf(subscription, source)) !== undefined
-          ? keyOf(subscription, source)
-          : keyOf(subscription, undefined);
-      const tombstone = alive(key);
-      if (tombstone === undefined) return undefined;
-      const hit = { ...tombstone, lastHit: now() };
-      tombstones.set(key, hit);
-      return hit;
-    },
+    find: tombstones.find,
     put: async ({ subscription, source, reason }) => {
       const time = now();
-      tombstones.set(keyOf(subscription, source), { subscription, source, reason, since: time, lastHit: time });
+      // Expired ones go.
+      tombstones.load(tombstones.all());
+      tombstones.set({ subscription, source, reason, since: time, lastHit: time });
       forget(subscription, source);
     },
-    lift: async (subscription, source) => {
-      if (source !== undefined) tombstones.delete(keyOf(subscription, source));
-      else
-        for (const [key, tombstone] of tombstones) if (tombstone.subscription === subscription) tombstones.delete(key);
-    },
+    lift: async (subscription, source) =>
+      tombstones.load(
+        tombstones
+          .all()
+          .filter((one) => one.subscription !== subscription || (source !== undefined && one.source !== source)),
+      ),
     forgetReasons(subscriptions) {
-      const theirs = [...tombstones].filter(([, { subscription }]) => subscriptions.has(subscription));
-      for (const [key, tombstone] of theirs) tombstones.set(key, { ...tombstone, reason: ERASED_REASON });
+      const theirs = tombstones.all().filter(({ subscription }) => subscriptions.has(subscription));
+      for (const one of theirs) tombstones.set({ ...one, reason: ERASED_REASON });
       return theirs.length;
     },
-    list: async () => [...tombstones.keys()].flatMap((key) => alive(key) ?? []),
+    list: async () => tombstones.all(),
   };
-}
-
-function keyOf(subscription: number, source: string | undefined): string {
-  return source === undefined ? String(subscription) : `${subscription} ${source}`;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { readStats } from "../../../adapters/inbox/postgres/upkeep/read-stats.ts";
-import { createPostgresTombstones, HIT_EVERY_MS } from "../../../adapters/inbox/postgres/upkeep/tombstones.ts";
+import { createPostgresTombstones } from "../../../adapters/inbox/postgres/upkeep/tombstones.ts";
+import { HIT_EVERY_MS } from "../../../src/inbox/tombstone-cache.ts";
 import { TOMBSTONE_LIFE_MS } from "../../../src/adapter.ts";
 import { eventually } from "../../support/eventually.ts";
 import { NOW, openTables, type Tables } from "./postgres-tables.ts";

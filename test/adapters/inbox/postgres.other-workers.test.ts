@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createOtherWorkers, type Handled } from "../../../adapters/inbox/postgres/work/other-workers.ts";
+import { createOtherWorkers, type Handled } from "../../../adapters/inbox/postgres/workers/other-workers.ts";
 
 const TYPES = ["email.created", "contact.created"] as const;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { chooseOwn } from "../../../adapters/inbox/postgres/store/own-expansions.ts";
-import { createOtherWorkers } from "../../../adapters/inbox/postgres/work/other-workers.ts";
+import { createOtherWorkers } from "../../../adapters/inbox/postgres/workers/other-workers.ts";
 import type { Expansion } from "../../../src/adapter.ts";
 
 const others = createOtherWorkers({

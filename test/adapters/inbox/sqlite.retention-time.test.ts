@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createTrustedTime } from "../../../adapters/inbox/sqlite/upkeep/retention.ts";
+import { createTrustedTime } from "../../../src/inbox/retention.ts";
 import { mail, nobodys, told } from "../../suites/inbox/deliveries.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { changeFile } from "./damaged-file.ts";
@@ -113,7 +113,7 @@ test.each([false, true])(
 test("what was reached of a wall clock that was ahead goes back as slowly as it came", () => {
   const clock = fakeClock();
   const start = clock.now();
-  const time = createTrustedTime(clock, start);
+  const time = createTrustedTime(clock.now, start);
   clock.jump(YEAR_MS);
   for (let minute = 0; minute < 10; minute += 1) time.pass(MINUTE_MS);
   clock.jump(-YEAR_MS);
@@ -126,9 +126,9 @@ test("what was reached of a wall clock that was ahead goes back as slowly as it 
 test("the time to go by begins at the newest stamp, is never ahead, and catches up", () => {
   const clock = fakeClock();
   const start = clock.now();
-  expect(createTrustedTime(clock, undefined).now()).toBe(start);
-  expect(createTrustedTime(clock, start + YEAR_MS).now()).toBe(start);
-  const time = createTrustedTime(clock, start - 90 * MINUTE_MS);
+  expect(createTrustedTime(clock.now, undefined).now()).toBe(start);
+  expect(createTrustedTime(clock.now, start + YEAR_MS).now()).toBe(start);
+  const time = createTrustedTime(clock.now, start - 90 * MINUTE_MS);
   expect(time.now()).toBe(start - 90 * MINUTE_MS);
   time.pass(MINUTE_MS);
   expect(time.now()).toBe(start - 30 * MINUTE_MS);

@@ -33,13 +33,11 @@ export async function assertServer(queries: Queries): Promise<void> {
  * @throws StorageError `server-read-only`
  */
 export async function assertWritable(queries: Queries): Promise<void> {
-  await queries.query(
-    `do $$ begin if current_setting('transaction_read_only') = 'on' then
-       raise read_only_sql_transaction using message = 'transaction_read_only is on'; end if; end $$`,
-  );
+  await queries.query(/* sql */ `do $$ begin if current_setting('transaction_read_only') = 'on' then
+       raise read_only_sql_transaction using message = 'transaction_read_only is on'; end if; end $$`);
 }
 
-const STATE = `
+const STATE = /* sql */ `
 select current_setting('server_version_num')::int / 10000 as version, version() as product, pg_is_in_recovery() as "isReplica",
   current_setting('transaction_read_only') = 'on' as "isReadOnly", current_setting('fsync') as fsync,
   current_setting('full_page_writes') as "fullPageWrites", current_setting('neon.timeline_id', true) is not null as "isNeon",

@@ -5,7 +5,7 @@ import { createPostgresJobs } from "../jobs/admin.ts";
 import { createPostgresInbox, type PostgresOptions } from "../postgres-inbox.ts";
 import { prepareSchema } from "../schema/migrate.ts";
 import { createPostgresGaps } from "../upkeep/gaps.ts";
-import { findLiveWorkers } from "../upkeep/live-workers.ts";
+import { findLiveWorkers } from "../workers/live-workers.ts";
 import { createPostgresPauses } from "../upkeep/pauses.ts";
 import { readStats, type SharedStats } from "../upkeep/read-stats.ts";
 import { createPostgresTombstones } from "../upkeep/tombstones.ts";
@@ -90,10 +90,10 @@ const ADMIN = {
 
 /** The schemas with tables of Hookline. */
 async function inboxesIn(queries: Queries): Promise<readonly string[]> {
-  const rows = await queries.query<{ schema: string }>(
-    `select n.nspname as schema from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid = c.relnamespace
-     where c.relname in ('meta', 'writer', 'shard', 'delivery') and c.relkind in ('r', 'p') group by 1 having count(*) = 4 order by 1`,
-  );
+  const rows = await queries.query<{
+    schema: string;
+  }>(/* sql */ `select n.nspname as schema from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid = c.relnamespace
+     where c.relname in ('meta', 'writer', 'shard', 'delivery') and c.relkind in ('r', 'p') group by 1 having count(*) = 4 order by 1`);
   return rows.map(({ schema }) => schema);
 }
 
@@ -172,7 +172,7 @@ async function statsOf(queries: Queries, ident: string, now: number): Promise<Da
   const [stats, [more]] = await Promise.all([
     readStats(queries, ident),
     queries.query<Omit<DatabaseStats, keyof SharedStats>>(
-      `with sizes as (
+      /* sql */ `with sizes as (
          select c.relname as name, pg_total_relation_size(c.oid) as bytes from pg_class as c
          where c.relnamespace = (select relnamespace from pg_class where oid = $1::regclass) and c.relkind = 'r')
        select (select count(distinct lane)::int from ${ident}.job where run_at > $2) as "blockedLanes",

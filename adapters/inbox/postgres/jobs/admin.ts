@@ -9,6 +9,14 @@ import {
   type JobState,
   type StoredJob,
 } from "../../../../src/adapter.ts";
+import {
+  findStored,
+  readPages,
+  toId,
+  toStoredJob as asStoredJob,
+  type FindInput,
+  type FoundPage,
+} from "../../../../src/inbox/found-jobs.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { isUnreadable, sqlStateOf } from "../connection/to-storage-error.ts";
@@ -19,7 +27,7 @@ import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
 import type { Writer } from "../store/writer.ts";
 import { countJobs, findBlocked } from "./count-jobs.ts";
 import { eraseAccount } from "./erase-account.ts";
-import { findByIds, findPage, type FoundJob, type FoundPage } from "./find-jobs.ts";
+import { findByIds, findPage, type TableJob } from "./find-jobs.ts";
 import { findUnhandled } from "./find-unhandled.ts";
 import { reopenedAs, replaceJobs, replayOf } from "./replace-jobs.ts";
 
@@ -67,18 +75,8 @@ export function createPostgresJobs({
       return run(queries);
     });
 
-  async function find(query: Parameters<InboxJobs["find"]>[0]): Promise<FoundPage> {
-    const { after, limit, ...rest } = query;
-    const jobs: FoundJob[] = [];
-    let next: number | undefined = toId(after) ?? (rest.newestFirst === true ? Number.MAX_SAFE_INTEGER : 0);
-    while (next !== undefined && jobs.length < limit) {
-      const input = { ...rest, after: next, limit: limit - jobs.length };
-      const page: FoundPage = await snapshot((queries) => findPage(queries, ident(), input));
-      jobs.push(...page.jobs);
-      ({ next } = page);
-    }
-    return { jobs, next };
-  }
+  const readPage = (input: FindInput): Promise<FoundPage<TableJob>> =>
+    snapshot((queries) => findPage(queries, ident(), input));
 
   /** All that is there now has a lower id than what is made from now on. */
   async function lastId(): Promise<number> {
@@ -101,7 +99,10 @@ export function createPostgresJobs({
       const until = await lastId();
       const wanted = { ...selection, states: selection.states.filter((state) => states.includes(state)) };
       for (let after: number | undefined = 0; after !== undefined && wanted.states.length > 0 && after < until;) {
-        const { jobs, next }: FoundPage = await find({ ...wanted, after: String(after), limit: PAGE });
+        const { jobs, next }: FoundPage<TableJob> = await readPages(
+          { ...wanted, after: String(after), limit: PAGE },
+          readPage,
+        );
         after = next;
         const ids = jobs.map(({ id }) => id).filter((id) => id <= until);
         if (ids.length > 0) count += await again(() => run(ids));
@@ -129,12 +130,7 @@ export function createPostgresJobs({
   }
 
   return {
-    async find(query) {
-      // One job more says whether there is another page.
-      const { jobs } = await find({ ...query, limit: query.limit + 1 });
-      const found = jobs.slice(0, query.limit).map(toStoredJob);
-      return jobs.length > query.limit ? { jobs: found, next: String(found.at(-1)?.id) } : { jobs: found };
-    },
+    find: (query) => findStored(query, readPage, toStoredJob),
     summary: (query) => countJobs({ queries: pool, ident: ident(), fold }, query),
     async blocked(query) {
       const found = await snapshot((queries) => findBlocked(queries, ident(), query));
@@ -213,26 +209,4 @@ async function again<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-function toId(id: string | undefined): number | undefined {
-  const number = Number(id);
-  return Number.isSafeInteger(number) && number >= 1 ? number : undefined;
-}
-
-function toStoredJob(job: FoundJob): StoredJob {
-  return {
-    id: String(job.id),
-    deliveryId: String(job.delivery),
-    entry: job.entry,
-    state: job.state,
-    event: undefined,
-    type: job.type,
-    consumer: job.consumer ?? undefined,
-    lane: job.lane ?? undefined,
-    attempts: job.attempts,
-    error: job.error ?? undefined,
-    receivedAt: job.receivedAt,
-    runAt: job.runAt ?? undefined,
-    settledAt: job.settledAt ?? undefined,
-    replayOf: job.replayOf === null ? undefined : String(job.replayOf),
-  };
-}
+const toStoredJob = (job: TableJob): StoredJob => asStoredJob(job, job.error ?? undefined);

@@ -20,7 +20,7 @@ export async function eraseAccount(
   { accountId, until, erasePage, loss }: Range & { readonly erasePage: ErasePage },
 ): Promise<ErasedRows> {
   const reasons = await queries.query(
-    `update ${ident}.tombstone set reason = '${ERASED_REASON}' where reason <> '${ERASED_REASON}' and subscription in (
+    /* sql */ `update ${ident}.tombstone set reason = '${ERASED_REASON}' where reason <> '${ERASED_REASON}' and subscription in (
        select subscription from ${ident}.subscription where account = $1
        union select subscription from ${ident}.subscribed_resource where account = $1) returning 1`,
     [accountId],
@@ -36,12 +36,12 @@ export async function eraseAccount(
     pauses += 1;
   }
   const notices = await queries.query(
-    `delete from ${ident}.subscription where key in (
+    /* sql */ `delete from ${ident}.subscription where key in (
        select key from ${ident}.subscription where account = $1 order by key for update) returning 1`,
     [accountId],
   );
   const resources = await queries.query(
-    `delete from ${ident}.subscribed_resource where (account, key) in (
+    /* sql */ `delete from ${ident}.subscribed_resource where (account, key) in (
        select account, key from ${ident}.subscribed_resource where account = $1 order by account, key for update) returning 1`,
     [accountId],
   );
@@ -83,7 +83,7 @@ async function* unnamedOf(
 
   const read = (after: number): Promise<readonly Unnamed[]> =>
     queries.query(
-      `select id, ${bodyOf("sized.id")} from (
+      /* sql */ `select id, ${bodyOf("sized.id")} from (
          select id, sum(octet_length(body)) over (order by id) as bytes, row_number() over (order by id) as nth
          from (select id, body ${unnamed}) as unnamed) as sized
        where nth = 1 or bytes <= ${PAGE.bytes} order by id`,
@@ -138,7 +138,7 @@ async function* deliveriesOf(
   for (const source of sources)
     for (let after = 0; ;) {
       const rows = await queries.query<{ place: number; id: number }>(
-        `select place, id from (
+        /* sql */ `select place, id from (
            select place, id, row_number() over (order by place) as nth, sum(bytes) over (order by place) as bytes,
              sum(count) over (order by place) as jobs
            from (${source} limit ${PAGE.deliveries}) as page cross join lateral (

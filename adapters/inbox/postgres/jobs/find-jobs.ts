@@ -1,55 +1,28 @@
-import { claimed, FRESH, type JobError, type JobQuery, type JobState } from "../../../../src/adapter.ts";
+import { claimed, FRESH, type JobError, type JobState } from "../../../../src/adapter.ts";
+import {
+  matches,
+  pageOf,
+  WITHOUT_ROW,
+  type FindInput,
+  type FoundJob,
+  type FoundPage,
+  type PagePart,
+} from "../../../../src/inbox/found-jobs.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Queries } from "../connection/pool.ts";
 import { BLOCK, SHARDS } from "../schema/tables.ts";
 import { firstListAfter, linesOf, listedJobs, listsFrom, type ListedJob } from "./job-lists.ts";
 
 /** A job as it stands in the tables. */
-export interface FoundJob {
-  readonly id: number;
-  readonly delivery: number;
+export interface TableJob extends FoundJob<JobError> {
   /** Where the delivery was. */
   readonly day: number;
-  readonly entry: number;
-  readonly state: JobState;
-  readonly type: string;
-  readonly consumer: string | null;
-  readonly lane: string | null;
-  readonly mergeKey: string | null;
-  readonly account: number | null;
-  readonly subscription: number | null;
-  readonly attempts: number;
-  readonly error: JobError | null;
-  readonly receivedAt: number;
-  readonly runAt: number | null;
-  readonly settledAt: number | null;
-  readonly replayOf: number | null;
 }
 
-/** Which jobs, in the order of ids. */
-export interface FindInput extends JobQuery {
-  readonly after: number;
-  /** Dead ones alone: from the highest id down. */
-  readonly newestFirst?: boolean | undefined;
-  readonly limit: number;
-}
+type Part = PagePart<TableJob>;
 
-/** What a page looks at is bounded, so that no snapshot is held for long: it may be short, or find nothing. */
-export interface FoundPage {
-  readonly jobs: readonly FoundJob[];
-  /** Where to go on; undefined at the end. */
-  readonly next: number | undefined;
-}
-
-/** What one table, or the lists, have of a page. */
-interface Part {
-  readonly jobs: readonly FoundJob[];
-  /** All up to this id was looked at; where the newest is first, it is the id below zero. */
-  readonly end: number;
-}
-
-export type OpenRow = Omit<FoundJob, "state" | "settledAt"> & { readonly deaths: number };
-type EndedRow = Omit<FoundJob, "lane" | "mergeKey" | "state" | "runAt">;
+export type OpenRow = Omit<TableJob, "state" | "settledAt"> & { readonly deaths: number };
+type EndedRow = Omit<TableJob, "lane" | "mergeKey" | "state" | "runAt">;
 
 /** Lists that are read together: first a few, then more where what is asked for is rare. All of one page are as many as the sum. */
 const LISTS: readonly number[] = [100, 500, 1_000, 1_000, 1_000, 1_000];
@@ -64,7 +37,7 @@ export const COLUMNS = {
 const EVERY_SHARD = `generate_series(0, ${SHARDS - 1}) as s (shard)`;
 
 /** The caller sees to it that all is of one snapshot. */
-export async function findPage(queries: Queries, ident: string, input: FindInput): Promise<FoundPage> {
+export async function findPage(queries: Queries, ident: string, input: FindInput): Promise<FoundPage<TableJob>> {
   const { states } = input;
   const wants = (...some: JobState[]): boolean => states === undefined || some.some((state) => states.includes(state));
   const parts: Part[] = [];
@@ -73,21 +46,16 @@ export async function findPage(queries: Queries, ident: string, input: FindInput
     if (wants(table)) parts.push(await endedPart(queries, ident, { ...input, table }));
   // They have no error.
   if (wants("done", "skipped") && input.error === undefined) parts.push(await listedPart(queries, ident, input));
-  const order = input.newestFirst === true ? -1 : 1;
-  const end = Math.min(...parts.map((part) => part.end));
-  const jobs = parts.flatMap((part) => part.jobs).filter(({ id }) => order * id <= end);
-  const page = jobs.toSorted((a, b) => order * (a.id - b.id)).slice(0, input.limit);
-  const last = page[input.limit - 1];
-  const reached = last === undefined ? Math.abs(end) : last.id;
-  return { jobs: await withLanes(queries, ident, page), next: reached === Infinity ? undefined : reached };
+  const page = pageOf(parts, input);
+  return { ...page, jobs: await withLanes(queries, ident, page.jobs) };
 }
 
 /** In the order of the ids. Those that are not there are left out. */
-export async function findByIds(queries: Queries, ident: string, ids: readonly number[]): Promise<readonly FoundJob[]> {
+export async function findByIds(queries: Queries, ident: string, ids: readonly number[]): Promise<readonly TableJob[]> {
   const running = await runningJobs(queries, ident);
   // One statement, hence one snapshot: a job that ends meanwhile is in one of them.
   const rows = await queries.query<{ readonly source: "job" | "dead" | "unhandled"; readonly row: OpenRow | EndedRow }>(
-    `select 'job' as source, to_jsonb(j) as row from ${EVERY_SHARD}
+    /* sql */ `select 'job' as source, to_jsonb(j) as row from ${EVERY_SHARD}
      cross join lateral (select ${COLUMNS.job} from ${ident}.job where job.shard = s.shard and job.id = any ($1) offset 0) as j
      union all select 'dead', to_jsonb(t) from (select ${COLUMNS.ended} from ${ident}.dead where id = any ($1)) as t
      union all select 'unhandled', to_jsonb(t) from (select ${COLUMNS.ended} from ${ident}.unhandled where id = any ($1)) as t`,
@@ -128,7 +96,7 @@ async function openPart(queries: Queries, ident: string, { limit, states, ...que
   const most = values.push(limit);
   // Ids grow within a shard: the first of each, then the first of those.
   const rows = await queries.query<OpenRow>(
-    `select j.* from ${EVERY_SHARD} cross join lateral (
+    /* sql */ `select j.* from ${EVERY_SHARD} cross join lateral (
        select ${COLUMNS.job} from ${ident}.job where job.shard = s.shard and ${where} order by job.id limit $${most}) as j
      order by j.id limit $${most}`,
     values,
@@ -165,7 +133,7 @@ async function endedPart(
 async function listedPart(queries: Queries, ident: string, input: FindInput): Promise<Part> {
   const { after, limit, consumer, types } = input;
   const texts = (consumer === undefined ? types : [consumer])?.map((text) => JSON.stringify(text));
-  const jobs: FoundJob[] = [];
+  const jobs: TableJob[] = [];
   let first = await firstListAfter(queries, ident, after);
   let end = after;
   for (const most of LISTS) {
@@ -202,7 +170,7 @@ async function unsettledIds(
     else ranges.push({ first: id, last: id });
   }
   const rows = await queries.query<{ ids: readonly number[] }>(
-    `with of as (select * from jsonb_to_recordset($1) as r (first bigint, last bigint)),
+    /* sql */ `with of as (select * from jsonb_to_recordset($1) as r (first bigint, last bigint)),
      -- Most that is settled is older than all that is open.
      shards as materialized (
        select s.shard, open.low, open.high from ${EVERY_SHARD} cross join lateral (
@@ -219,7 +187,7 @@ async function unsettledIds(
 }
 
 /** What their rows leave out is in their lists. */
-async function withLanes(queries: Queries, ident: string, jobs: readonly FoundJob[]): Promise<FoundJob[]> {
+async function withLanes(queries: Queries, ident: string, jobs: readonly TableJob[]): Promise<TableJob[]> {
   const lines = await linesOf(
     queries,
     ident,
@@ -231,21 +199,21 @@ async function withLanes(queries: Queries, ident: string, jobs: readonly FoundJo
   });
 }
 
-export function fromOpen({ deaths, attempts, ...job }: OpenRow, running: ReadonlySet<number>): FoundJob {
+export function fromOpen({ deaths, attempts, ...job }: OpenRow, running: ReadonlySet<number>): TableJob {
   const isRunning = running.has(job.id);
   const begun = isRunning ? claimed({ ...FRESH, attempts, deaths }, 0).attempts : attempts;
   return { ...job, attempts: begun, state: isRunning ? "running" : "waiting", settledAt: null };
 }
 
-function fromEnded(row: EndedRow, state: "dead" | "unhandled"): FoundJob {
+function fromEnded(row: EndedRow, state: "dead" | "unhandled"): TableJob {
   return { ...row, lane: null, mergeKey: null, state, runAt: null };
 }
 
 /** One without a row. */
-function fromLine({ line, ...job }: ListedJob): FoundJob {
+function fromLine({ line, ...job }: ListedJob): TableJob {
   const [entry, type, consumer = null, lane = null, mergeKey = null] = line;
-  const rest = { attempts: 0, error: null, runAt: null, settledAt: null, replayOf: null };
-  return { ...job, ...rest, entry, type, consumer, lane, mergeKey, state: consumer === null ? "skipped" : "done" };
+  const state = consumer === null ? "skipped" : "done";
+  return { ...job, ...WITHOUT_ROW, entry, type, consumer, lane, mergeKey, state };
 }
 
 /** SQL of all conditions but those on states. Adds to the values. */
@@ -268,18 +236,4 @@ function conditions(query: Omit<FindInput, "limit">, values: unknown[]): string 
 
 function endOf(rows: readonly { readonly id: number }[], limit: number): number {
   return rows[limit - 1]?.id ?? Infinity;
-}
-
-/** Whether all that the query asks for holds. */
-function matches(job: FoundJob, query: JobQuery): boolean {
-  const { states, types, accountId, subscription, consumer, receivedAfter, receivedBefore } = query;
-  return (
-    (states === undefined || states.includes(job.state)) &&
-    (types === undefined || types.includes(job.type)) &&
-    (accountId === undefined || job.account === accountId) &&
-    (subscription === undefined || job.subscription === subscription) &&
-    (consumer === undefined || job.consumer === consumer) &&
-    (receivedAfter === undefined || job.receivedAt > receivedAfter) &&
-    (receivedBefore === undefined || job.receivedAt < receivedBefore)
-  );
 }

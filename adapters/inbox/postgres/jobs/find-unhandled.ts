@@ -40,7 +40,7 @@ export async function findUnhandled(deps: UnhandledDeps, page: UnhandledInput): 
 }
 
 /** With its jobs in the order of ids. */
-const PAGE_SQL = (ident: string): string => `
+const PAGE_SQL = (ident: string): string => /* sql */ `
   select u.* from jsonb_to_recordset($1) as h (type text, consumers text[]) cross join lateral (
     select id, entry, consumer, delivery, day from ${ident}.unhandled as one
     where one.type = h.type and (one.consumer is null or one.consumer = any (h.consumers)) and one.id > $2 order by one.id limit $3) as u
@@ -51,7 +51,7 @@ async function readPage(
   { handled, after, limit }: Part,
 ): Promise<readonly UnhandledJob[]> {
   const rows = await queries.query<UnhandledRow>(
-    `with page as materialized (${PAGE_SQL(ident)}),
+    /* sql */ `with page as materialized (${PAGE_SQL(ident)}),
      origins as materialized (
        select distinct on (page.delivery) page.delivery, page.id as job, d.* from page cross join lateral (
          select received_at, sent_at, source, signed_by, signature, headers, day, octet_length(body) as bytes from ${ident}.delivery as one
@@ -100,7 +100,7 @@ function placesOf(
 
 async function removeOrphans({ queries, ident, loss }: UnhandledDeps, ids: readonly number[]): Promise<void> {
   const gone = await queries.query<{ readonly id: number }>(
-    `delete from ${ident}.unhandled as u where u.id = any ($1::bigint[])
+    /* sql */ `delete from ${ident}.unhandled as u where u.id = any ($1::bigint[])
        and not exists (select from ${ident}.delivery as one where one.id = u.delivery) returning u.id`,
     [ids],
   );

@@ -45,7 +45,7 @@ export interface ListConditions {
 export async function firstListAfter(queries: Queries, ident: string, after: number): Promise<number> {
   const { first } = await oneRow<{ first: number | null }>(
     queries,
-    `select greatest((select id + 1 from ${ident}.delivery where id <= $1 order by id desc limit 1),
+    /* sql */ `select greatest((select id + 1 from ${ident}.delivery where id <= $1 order by id desc limit 1),
        (select first_job from ${ident}.job_list where first_job <= $1 + 1 order by first_job desc limit 1)) as first`,
     [after],
   );
@@ -73,7 +73,7 @@ export async function listsFrom(
       )
       .join("");
   const rows = await queries.query<Stored>(
-    `select * from (
+    /* sql */ `select * from (
        (select d.id + 1 as first, ${COLUMNS("d")} from ${ident}.delivery as d
         where d.id >= $1 - 1 and d.jobs is not null${conditionsFor("d")} order by d.id limit $2)
        union all
@@ -94,7 +94,7 @@ export async function listedJobs(
 ): Promise<readonly ListedJob[]> {
   if (ids.length === 0) return [];
   const rows = await queries.query<Stored & { readonly id: number }>(
-    `select given.id, list.* from unnest($1::bigint[]) as given (id) cross join lateral (
+    /* sql */ `select given.id, list.* from unnest($1::bigint[]) as given (id) cross join lateral (
        select * from (
          (select d.id + 1 as first, ${COLUMNS("d")} from ${ident}.delivery as d where d.id < given.id order by d.id desc limit 1)
          union all
@@ -121,7 +121,7 @@ export async function linesOf(
 ): Promise<ReadonlyMap<number, Line>> {
   if (jobs.length === 0) return new Map();
   const rows = await queries.query<Pick<Stored, "first" | "delivery" | "jobs" | "absent">>(
-    `select id + 1 as first, id as delivery, jobs, to_jsonb(absent) as absent from ${ident}.delivery where id = any ($1) and jobs is not null
+    /* sql */ `select id + 1 as first, id as delivery, jobs, to_jsonb(absent) as absent from ${ident}.delivery where id = any ($1) and jobs is not null
      union all select first_job, delivery, jobs, to_jsonb(absent) from ${ident}.job_list where delivery = any ($1) order by first desc`,
     [[...new Set(jobs.map(({ delivery }) => delivery))]],
   );

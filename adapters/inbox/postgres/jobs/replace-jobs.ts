@@ -2,7 +2,7 @@ import type { NewJob } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
 import type { Make } from "../store/writer.ts";
 import { REMOVED } from "../schema/body-functions.ts";
-import { findByIds, type FoundJob } from "./find-jobs.ts";
+import { findByIds, type TableJob } from "./find-jobs.ts";
 import { listedJobs } from "./job-lists.ts";
 
 /** A job that takes the place of another one. */
@@ -12,14 +12,14 @@ export type Replacement = Pick<NewJob, "consumer" | "lane" | "mergeKey"> & { rea
 const MOST_MADE = 4_000;
 
 /** A new job for each, at the tail of its lane. Takes settled and unhandled ones that have a consumer. */
-export function replayOf({ id, consumer, lane, mergeKey, replayOf: first }: FoundJob): readonly Replacement[] {
+export function replayOf({ id, consumer, lane, mergeKey, replayOf: first }: TableJob): readonly Replacement[] {
   if (consumer === null) return [];
   const again = { consumer, lane: lane ?? undefined, mergeKey: toReplayKey(mergeKey ?? undefined) };
   return [{ ...again, replayOf: first ?? id }];
 }
 
 /** Unhandled jobs become jobs of their current consumers. */
-export function reopenedAs({ state, replayOf: first }: FoundJob, jobs: readonly NewJob[]): readonly Replacement[] {
+export function reopenedAs({ state, replayOf: first }: TableJob, jobs: readonly NewJob[]): readonly Replacement[] {
   if (state !== "unhandled") return [];
   const toKey = (key: string | undefined): string | undefined => (first === null ? key : toReplayKey(key));
   return jobs.map(({ consumer, lane, mergeKey }) => ({ consumer, lane, mergeKey: toKey(mergeKey), replayOf: first }));
@@ -32,7 +32,7 @@ export function reopenedAs({ state, replayOf: first }: FoundJob, jobs: readonly 
 export async function replaceJobs(
   { queries, make, ident }: { readonly queries: Queries; readonly make: Make; readonly ident: string },
   ids: readonly number[],
-  replacementsOf: (old: FoundJob) => readonly Replacement[],
+  replacementsOf: (old: TableJob) => readonly Replacement[],
 ): Promise<number> {
   const days = await lockDeliveries(queries, ident, ids);
   const found = await findByIds(queries, ident, ids);
@@ -81,10 +81,10 @@ async function lockDeliveries(
 }
 
 /** @returns those that were there */
-async function removeRows(queries: Queries, ident: string, jobs: readonly FoundJob[]): Promise<ReadonlySet<number>> {
+async function removeRows(queries: Queries, ident: string, jobs: readonly TableJob[]): Promise<ReadonlySet<number>> {
   if (jobs.length === 0) return new Set();
   const rows = await queries.query<{ id: number }>(
-    `with dead_now as (delete from ${ident}.dead where id in (select id from ${ident}.dead where id = any ($1) for update skip locked) returning id),
+    /* sql */ `with dead_now as (delete from ${ident}.dead where id in (select id from ${ident}.dead where id = any ($1) for update skip locked) returning id),
      unhandled_now as (delete from ${ident}.unhandled where id in (select id from ${ident}.unhandled where id = any ($1) for update skip locked) returning id)
      select id from dead_now union all select id from unhandled_now`,
     [jobs.map(({ id }) => id)],

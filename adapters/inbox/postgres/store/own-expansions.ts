@@ -1,5 +1,5 @@
 import type { Expansion, NewEvent, NewJob } from "../../../../src/adapter.ts";
-import type { OtherWorkers } from "../work/other-workers.ts";
+import type { OtherWorkers } from "../workers/other-workers.ts";
 
 interface Chosen {
   readonly own: readonly Expansion[];

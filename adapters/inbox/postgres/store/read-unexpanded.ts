@@ -19,7 +19,7 @@ export function createUnexpandedReader({ pool, ident, loss }: UnexpandedReaderDe
   async function readPage(max: number): Promise<readonly Unexpanded[]> {
     for (;;) {
       const rows = await pool.query<(DeliveryRow | NoDelivery) & Waiting>(
-        `select * from (
+        /* sql */ `select * from (
            select u.delivery, u.cursor, d.*, coalesce(sum(octet_length(d.body)) over (order by u.delivery) - octet_length(d.body), 0) as before
            from (select * from ${ident()}.unexpanded order by delivery limit $1) as u
            left join lateral (select * from ${ident()}.delivery as one where one.day in (u.day, ${KEPT_DAY}) and one.id = u.delivery limit 1) as d on true
@@ -60,7 +60,7 @@ export function createUnexpandedReader({ pool, ident, loss }: UnexpandedReaderDe
   /** One that is there on another day than its row says waits on. */
   async function removeMissing(deliveries: readonly number[]): Promise<void> {
     const gone = await pool.query<{ delivery: number }>(
-      `with there as materialized (select id, day from ${ident()}.delivery where id = any ($1::bigint[])),
+      /* sql */ `with there as materialized (select id, day from ${ident()}.delivery where id = any ($1::bigint[])),
        moved as (update ${ident()}.unexpanded as u set day = there.day from there where u.delivery = there.id)
        delete from ${ident()}.unexpanded where delivery = any ($1::bigint[]) and delivery not in (select id from there) returning delivery`,
       [deliveries],

@@ -44,7 +44,7 @@ export function createDayPartitions({ queries, ident, pause }: DayPartitionsDeps
 
   async function days(): Promise<number[]> {
     const rows = await queries.query<{ day: number }>(
-      `select substring(c.relname from '^delivery_([0-9]+)$')::int as day from pg_inherits as i join pg_class as c on c.oid = i.inhrelid
+      /* sql */ `select substring(c.relname from '^delivery_([0-9]+)$')::int as day from pg_inherits as i join pg_class as c on c.oid = i.inhrelid
        where i.inhparent = $1::regclass and c.relname ~ '^delivery_[0-9]+$' order by 1`,
       [`${ident()}.delivery`],
     );

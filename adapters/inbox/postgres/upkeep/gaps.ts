@@ -28,8 +28,8 @@ const JOINED = `
 /** Resources that deliveries came for, and their gaps, in the tables. Pages go by account. */
 export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): Gaps {
   const table = (): string => `${ident()}.subscribed_resource`;
-  const seeSql = (): string =>
-    `insert into ${table()} as r (account, key, source, subscription, resource, family, seen_at)
+  const seeSql =
+    (): string => /* sql */ `insert into ${table()} as r (account, key, source, subscription, resource, family, seen_at)
      select account, key, source, subscription, resource, family, $2
      from jsonb_to_recordset($1::jsonb) as one (account bigint, key text, source text, subscription bigint, resource text, family text)
      order by account, key on conflict (account, key) do update set seen_at = excluded.seen_at where r.seen_at < excluded.seen_at`;
@@ -43,13 +43,13 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
     seen: (resources, at) => change(seeSql(), [JSON.stringify(roundsOf(resources.map(toRow))[0] ?? []), at]),
     forget: (subscription, source) =>
       change(
-        `delete from ${table()} where (account, key) in (
+        /* sql */ `delete from ${table()} where (account, key) in (
            select r.account, r.key from ${table()} as r where r.subscription = $1 and ($2::text is null or r.source = $2) ${IN_ORDER})`,
         [subscription, source === undefined ? null : toText(source)],
       ),
     async resourcesOf(subscription, source) {
       const rows = await pool.query<Nullable<SubscribedResource, "source">>(
-        `select source, subscription, account as "accountId", resource, family from ${table()}
+        /* sql */ `select source, subscription, account as "accountId", resource, family from ${table()}
          where subscription = $1 and ($2::text is null or source = $2) order by account, key`,
         [subscription, source === undefined ? null : toText(source)],
       );
@@ -62,7 +62,7 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
         await queries.query(seeSql(), [JSON.stringify(rounds[0] ?? []), 0]);
         for (const round of rounds)
           await queries.query(
-            `update ${table()} as r set ${JOINED}, seen_at = greatest(r.seen_at, coalesce(g.until, g."from")),
+            /* sql */ `update ${table()} as r set ${JOINED}, seen_at = greatest(r.seen_at, coalesce(g.until, g."from")),
                told_at = case g.cause when 'errored' then coalesce(g.until, g."from") else r.told_at end
              from jsonb_to_recordset($1::jsonb) as g (account bigint, key text, cause text, "from" bigint, until bigint)
              where r.account = g.account and r.key = g.key and (g.cause <> 'errored' or r.told_at < g."from" or r.told_at <= g.until)`,
@@ -71,7 +71,7 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
       }),
     async find({ families, accountId, hasEnded = false, after = START, limit }) {
       const rows = await pool.query<Nullable<Gap, "source" | "until"> & { readonly key: string }>(
-        `select key, source, subscription, account as "accountId", resource, family, cause, from_at as "from", until_at as until
+        /* sql */ `select key, source, subscription, account as "accountId", resource, family, cause, from_at as "from", until_at as until
          from ${table()} where from_at is not null and (account, key) > ($1, $2) and ($3::bigint is null or account = $3)
            and ($4::text[] is null or family = any ($4)) and (not $5 or until_at is not null) order by account, key limit $6`,
         [...after.split(" "), accountId ?? null, families ?? null, hasEnded, limit + 1],
@@ -86,15 +86,15 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
       };
     },
     async count() {
-      const rows = await pool.query<Nullable<GapCount, "until">>(
-        `select family, count(*)::int as count, (count(*) filter (where until_at is null))::int as open, min(from_at) as "from",
-           max(until_at) as until from ${table()} where from_at is not null group by family`,
-      );
+      const rows = await pool.query<
+        Nullable<GapCount, "until">
+      >(/* sql */ `select family, count(*)::int as count, (count(*) filter (where until_at is null))::int as open, min(from_at) as "from",
+           max(until_at) as until from ${table()} where from_at is not null group by family`);
       return rows.map((row) => Object.assign(row, { until: row.until ?? undefined }));
     },
     remove: (gaps) =>
       change(
-        `update ${table()} set cause = null, from_at = null, until_at = null where (account, key) in (
+        /* sql */ `update ${table()} set cause = null, from_at = null, until_at = null where (account, key) in (
            select r.account, r.key from ${table()} as r
            join jsonb_to_recordset($1::jsonb) as g (account bigint, source text, resource text, until bigint)
              on r.account = g.account and r.resource = g.resource and r.source is not distinct from g.source
@@ -115,13 +115,13 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
         if (row === undefined) return undefined;
         const before = Number(row.value);
         await queries.query(
-          `delete from ${table()} where (account, key) in (
+          /* sql */ `delete from ${table()} where (account, key) in (
              select r.account, r.key from ${table()} as r where r.from_at is null and r.seen_at < $1 ${IN_ORDER})`,
           [Math.min(before, at) - RESOURCE_LIFE_MS],
         );
         if (at - before <= afterMs) return undefined;
         await queries.query(
-          `update ${table()} as r set ${JOINED}, seen_at = least(r.seen_at + g.until - g."from", g.until) from (select 'down' as cause, $1::bigint as "from", $2::bigint as until) as g
+          /* sql */ `update ${table()} as r set ${JOINED}, seen_at = least(r.seen_at + g.until - g."from", g.until) from (select 'down' as cause, $1::bigint as "from", $2::bigint as until) as g
            where (r.account, r.key) in (select r.account, r.key from ${table()} as r ${IN_ORDER})`,
           [before, at],
         );

@@ -22,7 +22,7 @@ export function createPostgresKeyValues({ ident, pool }: PostgresKeyValuesDeps):
         if (value === undefined) await queries.query(`delete from ${ident()}.key_value where key = $1`, [hashOf(key)]);
         else
           await queries.query(
-            `insert into ${ident()}.key_value values ($1, $2, $3)
+            /* sql */ `insert into ${ident()}.key_value values ($1, $2, $3)
              on conflict (key) do update set account = excluded.account, value = excluded.value`,
             [hashOf(key), accountId ?? null, value],
           );

@@ -40,7 +40,7 @@ export function createPostgresPauses({ ident, pool, looks, now }: PausesDeps): K
       async waiting({ consumer, accountId }) {
         const { count } = await oneRow<{ count: number }>(
           looks,
-          `select count(*) as count from ${ident()}.job where ($1::text is null or consumer = $1) and ($2::bigint is null or account = $2)
+          /* sql */ `select count(*) as count from ${ident()}.job where ($1::text is null or consumer = $1) and ($2::bigint is null or account = $2)
              and id not in (select job from ${ident()}.worker as w cross join unnest(w.running) as job where w.alive)`,
           [consumer === undefined ? null : toText(consumer), accountId ?? null],
         );

@@ -37,7 +37,7 @@ const FIRST = 100;
 export async function readStats(queries: Queries, ident: string): Promise<SharedStats> {
   const row = await oneRow<Row>(
     queries,
-    `with marked as materialized (select job as id from ${ident}.worker as w cross join unnest(w.running) as job where w.alive),
+    /* sql */ `with marked as materialized (select job as id from ${ident}.worker as w cross join unnest(w.running) as job where w.alive),
      few as materialized (select id, received_at, account, consumer from ${ident}.job limit ${EXACT} + 1),
      jobs as (select count(*) as n, min(received_at) filter (where id not in (select id from marked) and ${isUnpaused(ident)}) as oldest from few as j)
      select (${countOf(ident, "unexpanded", "delivery")}) as unexpanded, (${countOf(ident, "dead", "id")}) as dead, (${countOf(ident, "unhandled", "id")}) as unhandled,

@@ -57,7 +57,7 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
     async removeKeys(until) {
       // Skips what a store has locked, in another order: neither waits for the other.
       const rows = await pool.query(
-        `delete from ${ident()}.dedupe where key = any (array(
+        /* sql */ `delete from ${ident()}.dedupe where key = any (array(
            select key from ${ident()}.dedupe where seen_at <= $1 order by seen_at limit ${KEYS} for update skip locked)) returning 1`,
         [toStamp(until)],
       );
@@ -73,7 +73,7 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
     },
     async removeTombstones(hitUntil) {
       await pool.query(
-        `with gone as (delete from ${ident()}.tombstone where last_hit <= $1 returning 1)
+        /* sql */ `with gone as (delete from ${ident()}.tombstone where last_hit <= $1 returning 1)
          insert into ${ident()}.meta as m select 'tombstones', '1' where exists (select from gone)
          on conflict (key) do update set value = (m.value::bigint + 1)::text`,
         [toStamp(hitUntil)],
@@ -85,10 +85,8 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
     removeSubscriptions: () => trimSubscriptions(pool, ident()),
     async removeRemovals() {
       // One that is missed nevertheless does no harm: the mark before a handler starts finds no row of a removed job.
-      await pool.query(
-        `delete from ${ident()}.removal where id = any (array(
-           select id from ${ident()}.removal where at < clock_timestamp() - interval '1 hour' order by id limit 1000))`,
-      );
+      await pool.query(/* sql */ `delete from ${ident()}.removal where id = any (array(
+           select id from ${ident()}.removal where at < clock_timestamp() - interval '1 hour' order by id limit 1000))`);
     },
     async removeWorkers() {
       await pool.query(
@@ -97,11 +95,9 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
     },
     /** One whose row is locked stores just now. */
     async removeUnusedWriters() {
-      await pool.query(
-        `delete from ${ident()}.writer where id = any (array(
+      await pool.query(/* sql */ `delete from ${ident()}.writer where id = any (array(
            select id from ${ident()}.writer where last_id = 0 and ${IS_IDLE}
-           order by id limit ${WRITERS} for update skip locked))`,
-      );
+           order by id limit ${WRITERS} for update skip locked))`);
     },
     /** With its row locked nothing more of it is committed; then none of its jobs is left that a worker could have to follow. */
     async removeWriters() {
@@ -112,10 +108,10 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
       if (idle < MANY_IDLE && performance.now() - writersAt < WRITERS_EVERY_MS) return;
       writersAt = performance.now();
       await pool.transaction(async (queries) => {
-        const rows = await queries.query<{ id: number }>(
-          `select id from ${ident()}.writer where ${IS_IDLE} and id not in (select writer from ${ident()}.job)
-           order by id limit ${WRITERS} for update skip locked`,
-        );
+        const rows = await queries.query<{
+          id: number;
+        }>(/* sql */ `select id from ${ident()}.writer where ${IS_IDLE} and id not in (select writer from ${ident()}.job)
+           order by id limit ${WRITERS} for update skip locked`);
         if (rows.length === 0) return;
         // What was committed until its row was locked.
         await queries.query(

@@ -1,3 +1,4 @@
+import { createTrustedTime } from "../../../../src/inbox/retention.ts";
 import type { Queries } from "../connection/pool.ts";
 
 export const DAY_MS: number = 24 * 60 * 60 * 1_000;
@@ -14,15 +15,7 @@ export interface RetentionTimes {
   save(): Promise<void>;
 }
 
-/** How much faster than time itself: a month without a process is caught up with in twelve hours. */
-const CATCH_UP = 60;
-
-/**
- * Never ahead of the clocks, and they do not jump ahead with them: they begin where the last process was, or at the newest of what is stored, and
- * catch up. A clock that is set a year ahead by mistake makes things too early old by one hour each minute, until it is set right; a
- * restart meanwhile does not believe it, although the newest rows are of that time. They go back to a clock that is behind as slowly: one
- * process whose clock begins in 1970 at its boot delays all of them by an hour for each minute until that is set.
- */
+/** Two, as the processes and the server have clocks of their own. Each is trusted as `createTrustedTime` says. */
 export async function openRetentionTimes(
   queries: Queries,
   ident: string,
@@ -33,28 +26,36 @@ export async function openRetentionTimes(
   }: { readonly newestDay: number | undefined; readonly stampNow: number; readonly serverNow: number },
 ): Promise<RetentionTimes> {
   const [row] = await queries.query<{ saved: string | null; stamp: number | null }>(
-    `select (select value from ${ident}.meta where key = 'retention') as saved,
+    /* sql */ `select (select value from ${ident}.meta where key = 'retention') as saved,
        greatest((select received_at from ${ident}.delivery where day = $1 order by id desc limit 1), (select max(seen_at) from ${ident}.dedupe)) as stamp`,
     [newestDay ?? -1],
   );
   const saved =
     row?.saved == null ? {} : (JSON.parse(row.saved) as { readonly stamps?: number; readonly days?: number });
-  let stamps = saved.stamps ?? row?.stamp ?? stampNow;
-  let days = saved.days ?? (newestDay === undefined ? serverNow : newestDay * DAY_MS);
   /** As they were asked for last. */
   const clocks = { stamps: stampNow, days: serverNow };
+  const stamps = createTrustedTime(() => clocks.stamps, saved.stamps ?? row?.stamp ?? undefined);
+  const days = createTrustedTime(
+    () => clocks.days,
+    saved.days ?? (newestDay === undefined ? undefined : newestDay * DAY_MS),
+  );
   return {
-    stamps: (now) => Math.min(stamps, (clocks.stamps = now)),
-    days: (now) => Math.min(days, (clocks.days = now)),
+    stamps(now) {
+      clocks.stamps = now;
+      return stamps.now();
+    },
+    days(now) {
+      clocks.days = now;
+      return days.now();
+    },
     pass(ms) {
-      const step = ms * CATCH_UP;
-      stamps = Math.max(Math.min(stamps, clocks.stamps) + step, stamps - step);
-      days = Math.max(Math.min(days, clocks.days) + step, days - step);
+      stamps.pass(ms);
+      days.pass(ms);
     },
     async save() {
       await queries.query(
         `insert into ${ident}.meta values ('retention', $1) on conflict (key) do update set value = excluded.value`,
-        [JSON.stringify({ stamps, days })],
+        [JSON.stringify({ stamps: stamps.reached, days: days.reached })],
       );
     },
   };

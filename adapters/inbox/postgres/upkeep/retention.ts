@@ -1,18 +1,12 @@
-import { TOMBSTONE_LIFE_MS, type InboxHost, type Timer } from "../../../../src/adapter.ts";
+import { TOMBSTONE_LIFE_MS, type InboxHost } from "../../../../src/adapter.ts";
+import { createExpiredLog, createRetention, type Passes, type Retention } from "../../../../src/inbox/retention.ts";
+import { HIT_EVERY_MS } from "../../../../src/inbox/tombstone-cache.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isBroken } from "../connection/to-storage-error.ts";
 import { createBodyRemoval } from "./body-removal.ts";
 import { createDayPartitions, ensureDays, lastDayBefore } from "./day-partitions.ts";
 import { DAY_MS, openRetentionTimes, type RetentionTimes } from "./retention-times.ts";
 import { createRetentionSteps } from "./retention-steps.ts";
-import { HIT_EVERY_MS } from "./tombstones.ts";
-
-/** Takes away what has had its time, as long as this process is the one that does so. */
-export interface Upkeep {
-  /** A pass at once, and again after each minute. */
-  begin(): void;
-  end(): void;
-}
 
 export interface UpkeepParts {
   readonly ident: () => string;
@@ -47,25 +41,15 @@ const KEPT_PAGES = 10;
 /** Between two tries to drop a day that a reader uses: each may hold up stores for half a second. At first a minute, then twice as long each time. */
 const LONGEST_WAIT_MS = 30 * 60_000;
 
-export function createUpkeep({ ident, pool, host, options, isLeader, expired }: UpkeepParts): Upkeep {
-  let life: object | undefined;
-  let timer: Timer | undefined;
+/** Removes what is too old, as long as this process is the one that does so. */
+export function createUpkeep({ ident, pool, host, options, isLeader, expired }: UpkeepParts): Retention {
+  const everyMs = options.keepBodies === "until-done" ? BODIES_EVERY_MS : EVERY_MS;
 
-  /** @returns whether this is still its life; at once where it is not */
-  const wait = (ms: number, mine: object): Promise<boolean> =>
-    new Promise((resolve) => {
-      if (life !== mine) return resolve(false);
-      timer = host().clock.setTimer(() => resolve(life === mine), ms);
-      // What is to be removed keeps no process from ending.
-      timer.unref?.();
-    });
-
-  async function live(mine: object): Promise<void> {
-    const pause = async (): Promise<boolean> => (await wait(PAUSE_MS, mine)) && isLeader();
+  async function run({ wait, failed }: Passes): Promise<void> {
+    const pause = async (): Promise<boolean> => (await wait(PAUSE_MS)) && isLeader();
     const steps = createRetentionSteps(pool, ident);
     const days = createDayPartitions({ queries: pool, ident, pause });
     const bodies = createBodyRemoval(pool, ident, pause);
-    const everyMs = options.keepBodies === "until-done" ? BODIES_EVERY_MS : EVERY_MS;
     const letters = createExpiredLog(host());
     const blocked = createBlockedLog(host());
     const { clock } = host();
@@ -140,7 +124,7 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
         await step();
       } catch (error) {
         if (isBroken(error)) throw error;
-        if (life === mine) failed(error);
+        failed(error);
       }
     }
 
@@ -160,37 +144,10 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
       await tried(steps.removeUnusedWriters);
       await tried(steps.removeWriters);
       letters.tell();
-    } while (await wait(everyMs, mine));
+    } while (await wait(everyMs));
   }
 
-  async function liveOn(mine: object): Promise<void> {
-    do
-      try {
-        await live(mine);
-      } catch (error) {
-        if (life !== mine) return;
-        failed(error);
-      }
-    while (await wait(EVERY_MS, mine));
-  }
-
-  function failed(error: unknown): void {
-    const { log } = host();
-    log.warn({ err: error, code: "retention-failed" }, "what has had its time could not be removed: tried again");
-  }
-
-  return {
-    begin() {
-      timer?.clear();
-      const mine = {};
-      life = mine;
-      void liveOn(mine);
-    },
-    end() {
-      timer?.clear();
-      life = undefined;
-    },
-  };
+  return createRetention({ host, everyMs, run });
 }
 
 /** When days are tried again that could not be dropped. */
@@ -210,23 +167,6 @@ function createBlockedLog({ clock, log }: Pick<InboxHost, "clock" | "log">) {
         { code: "retention-blocked", day: new Date(day * DAY_MS).toISOString().slice(0, 10), fix },
         "deliveries of a day that is over cannot be removed: a transaction uses their table",
       );
-    },
-  };
-}
-
-/** Tells how many dead letters expired, once a day. */
-function createExpiredLog({ clock, log }: Pick<InboxHost, "clock" | "log">) {
-  let count = 0;
-  let toldAt: number | undefined;
-  return {
-    add(expired: number): void {
-      count += expired;
-    },
-    tell(): void {
-      const now = clock.now();
-      if (count === 0 || (toldAt !== undefined && Math.abs(now - toldAt) < DAY_MS)) return;
-      log.warn({ code: "dead-expired", jobs: count }, "dead letters were removed: they are older than `keepDeadDays`");
-      [count, toldAt] = [0, now];
     },
   };
 }

@@ -37,10 +37,10 @@ export function createPostgresSubscriptions({
     reading += 1;
     try {
       // Of what is to be forgotten, nothing is told.
-      const rows = await pool.query<ErroredSubscription & { readonly source: string | null }>(
-        `select subscription, account as "accountId", resource, source, error from (
-           select * from ${ident()}.subscription where error is not null order by seq desc limit ${MOST}) as newest order by seq`,
-      );
+      const rows = await pool.query<
+        ErroredSubscription & { readonly source: string | null }
+      >(/* sql */ `select subscription, account as "accountId", resource, source, error from (
+           select * from ${ident()}.subscription where error is not null order by seq desc limit ${MOST}) as newest order by seq`);
       // One connection may be slower than the other.
       if (mine < read) return;
       read = mine;
@@ -65,7 +65,7 @@ export function createPostgresSubscriptions({
       const texts = [resource, source, error].map((text) => (text === undefined ? null : toText(text)));
       // The key is that of the notices of deliveries.
       await pool.query(
-        `insert into ${ident()}.subscription as s (key, subscription, account, sent_at, resource, source, error)
+        /* sql */ `insert into ${ident()}.subscription as s (key, subscription, account, sent_at, resource, source, error)
          values (md5(jsonb_build_array($5::text, $1::bigint, $4::text)::text), $1, $2, $3, $4, $5, $6)
          on conflict (key) do update set account = excluded.account, sent_at = excluded.sent_at, error = excluded.error, seq = default
          where s.sent_at <= excluded.sent_at`,
@@ -104,10 +104,8 @@ export async function forgetSubscription(
 }
 
 export async function trimSubscriptions(queries: Queries, ident: string): Promise<void> {
-  await queries.query(
-    `delete from ${ident}.subscription where seq = any (array(
-       select seq from ${ident}.subscription order by error is null, seq desc offset ${MOST}))`,
-  );
+  await queries.query(/* sql */ `delete from ${ident}.subscription where seq = any (array(
+       select seq from ${ident}.subscription order by error is null, seq desc offset ${MOST}))`);
 }
 
 /**
@@ -123,7 +121,7 @@ export async function allowUnsubscribe(
   // A transaction, because a permission that a crash of the server forgets would be given again.
   const [row] = await pool.transaction((queries) =>
     queries.query<{ allowed: boolean }>(
-      `insert into ${ident}.meta as m values ('unsubscribes', ${countSql("'{}'")})
+      /* sql */ `insert into ${ident}.meta as m values ('unsubscribes', ${countSql("'{}'")})
        on conflict (key) do update set value = ${countSql("m.value")}
        returning $2::float8 >= 1 and (value::jsonb->'allowed') ? $1 as allowed`,
       [key, maxPerHour],

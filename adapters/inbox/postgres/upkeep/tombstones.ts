@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../../../../src/adapter.ts";
+import type { Tombstone, Tombstones } from "../../../../src/adapter.ts";
+import { createTombstoneCache } from "../../../../src/inbox/tombstone-cache.ts";
 import { impatient } from "../connection/impatient.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
@@ -7,19 +8,10 @@ import { inLiteral } from "../schema/tables.ts";
 import { toText } from "../store/encode-batch.ts";
 import { forgetSubscription } from "./subscriptions.ts";
 
-/** How often at most the last hit is written. */
-export const HIT_EVERY_MS: number = 60 * 60 * 1_000;
-
 /** Tombstones in the tables, cached in memory for requests. */
 export interface PostgresTombstones extends Tombstones {
   /** Reads changes of other processes: at least once a second, to be no older. */
   refresh(): Promise<void>;
-}
-
-interface Cached {
-  readonly tombstone: Tombstone;
-  /** The last hit that was written, or is being written. Milliseconds since the epoch. */
-  readonly writtenHit: number;
 }
 
 interface Read {
@@ -37,7 +29,7 @@ export function createPostgresTombstones({
   readonly pool: Pool;
   readonly now: () => number;
 }): PostgresTombstones {
-  let tombstones = new Map<string, Cached>();
+  const cache = createTombstoneCache({ now, writeHit, toKey });
   /** Which tombstones of which tables these are. */
   let seen: { readonly of: string; readonly version: string } | undefined;
   let begun = 0;
@@ -49,7 +41,7 @@ export function createPostgresTombstones({
     const known = seen?.of === of ? seen.version : null;
     const row = await oneRow<Read>(
       impatient(pool),
-      `select v.version, case when v.version is distinct from ${known === null ? "null" : `'${inLiteral(known)}'`} then (
+      /* sql */ `select v.version, case when v.version is distinct from ${known === null ? "null" : `'${inLiteral(known)}'`} then (
          select coalesce(jsonb_agg(jsonb_build_object('subscription', subscription, 'source', case when any_source then null else source end,
            'reason', reason, 'since', since, 'lastHit', last_hit)), '[]') from ${of}.tombstone) end as all
        from (select coalesce((select value from ${of}.meta where key = 'tombstones'), '0') as version) as v`,
@@ -58,17 +50,9 @@ export function createPostgresTombstones({
     if (mine < read) return;
     read = mine;
     if (row.all === null) return;
-    const before = known === null && seen !== undefined ? new Map<string, Cached>() : tombstones;
+    if (known === null) cache.clear();
     seen = { of, version: row.version };
-    tombstones = new Map(
-      row.all.map((one) => {
-        const tombstone = { ...one, source: one.source ?? undefined };
-        const key = keyOf(tombstone.subscription, tombstone.source);
-        // The last hits are here alone: most are never written, and one may be on its way.
-        const lastHit = Math.max(tombstone.lastHit, before.get(key)?.tombstone.lastHit ?? 0);
-        return [key, { tombstone: { ...tombstone, lastHit }, writtenHit: tombstone.lastHit }];
-      }),
-    );
+    cache.load(row.all.map((one) => Object.assign(one, { source: one.source ?? undefined })));
   }
 
   /** Others read all again when the version is another one. */
@@ -80,11 +64,6 @@ export function createPostgresTombstones({
       );
       await run(queries, of);
     });
-  }
-
-  function alive(key: string): Cached | undefined {
-    const cached = tombstones.get(key);
-    return cached !== undefined && now() - cached.tombstone.lastHit < TOMBSTONE_LIFE_MS ? cached : undefined;
   }
 
   async function writeHit({ subscription, source, lastHit }: Tombstone): Promise<void> {
@@ -99,25 +78,14 @@ export function createPostgresTombstones({
   return {
     refresh,
     get isEmpty() {
-      return tombstones.size === 0;
+      return cache.isEmpty;
     },
-    find(subscription, source) {
-      const own = source === undefined ? undefined : alive(keyOf(subscription, source));
-      const cached = own ?? alive(keyOf(subscription, undefined));
-      if (cached === undefined) return undefined;
-      const hit = { ...cached.tombstone, source: own && source, lastHit: now() };
-      const isDue = hit.lastHit - cached.writtenHit >= HIT_EVERY_MS;
-      const writtenHit = isDue ? hit.lastHit : cached.writtenHit;
-      tombstones.set(keyOf(hit.subscription, hit.source), { tombstone: hit, writtenHit });
-      // Best effort: where it fails, an hour's later hit is written.
-      if (isDue) writeHit(hit).catch(() => {});
-      return hit;
-    },
+    find: cache.find,
     async put({ subscription, source, reason }) {
       const time = now();
       await change(async (queries, of) => {
         await queries.query(
-          `insert into ${of}.tombstone values ($1, $2, $3, $4, $5, $5) on conflict (subscription, any_source, source)
+          /* sql */ `insert into ${of}.tombstone values ($1, $2, $3, $4, $5, $5) on conflict (subscription, any_source, source)
            do update set reason = excluded.reason, since = excluded.since, last_hit = excluded.last_hit`,
           [subscription, toKey(source ?? ""), source === undefined, toText(reason), time],
         );
@@ -136,13 +104,9 @@ export function createPostgresTombstones({
     },
     async list() {
       await refresh();
-      return [...tombstones.keys()].flatMap((key) => alive(key)?.tombstone ?? []);
+      return cache.all();
     },
   };
-}
-
-function keyOf(subscription: number, source: string | undefined): string {
-  return source === undefined ? String(subscription) : `${subscription} ${toKey(source)}`;
 }
 
 /** Characters that fit an index, whatever they are. */

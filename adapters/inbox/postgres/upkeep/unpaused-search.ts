@@ -20,7 +20,7 @@ export function createUnpausedSearch(queries: Queries, ident: () => string): () 
   let found: number | undefined;
   return async () => {
     const [part] = await queries.query<Part>(
-      `with part as materialized (select shard, id, received_at, account, consumer from ${ident()}.job where (shard, id) > ($1, $2) order by shard, id limit ${LOOKS}),
+      /* sql */ `with part as materialized (select shard, id, received_at, account, consumer from ${ident()}.job where (shard, id) > ($1, $2) order by shard, id limit ${LOOKS}),
        last as (select shard, id from part order by shard desc, id desc limit 1)
        select (select count(*) from part) as count, (select shard from last) as shard, (select id from last) as id,
          (select received_at from part as j where ${isUnpaused(ident())} and id not in

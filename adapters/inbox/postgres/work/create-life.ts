@@ -1,9 +1,9 @@
 import type { Claim, StorageError } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
 import { EXPANDER } from "../schema/tables.ts";
-import { createHandOver, type HandOver } from "./hand-over.ts";
+import { createHandOver, type HandOver } from "../workers/hand-over.ts";
 import type { Lanes, Row } from "./lanes.ts";
-import type { OtherWorkers } from "./other-workers.ts";
+import type { OtherWorkers } from "../workers/other-workers.ts";
 import { createRecentDeliveries, type RecentDeliveries } from "./recent-deliveries.ts";
 import { createShardMemory, type ShardMemory } from "./shard-memory.ts";
 import { createWorkSteps, type StepReply, type WorkSteps } from "./work-steps.ts";

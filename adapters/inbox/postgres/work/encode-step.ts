@@ -11,7 +11,7 @@ import type { Settling } from "./refused-settles.ts";
 export function stepOf(ident: string, isBounded: boolean): string {
   const work = `${ident}.work($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
   if (!isBounded) return `select * from ${work}`;
-  return `select head, id, received_at, sent_at, source, signed_by, signature, headers, case when up_to = octet_length(body) or up_to <= $12 then body end as body
+  return /* sql */ `select head, id, received_at, sent_at, source, signed_by, signature, headers, case when up_to = octet_length(body) or up_to <= $12 then body end as body
     from (select w.*, place, sum(octet_length(w.body)) over (order by place nulls first rows unbounded preceding) as up_to
       from ${work} as w left join unnest($11::bigint[]) with ordinality as o (wanted, place) on wanted = w.id) as found
     order by place nulls first`;

@@ -72,7 +72,7 @@ const COLUMNS = `shard, id, writer, day, delivery, entry, consumer, account, lan
 export function createShardRows(queries: Queries, ident: () => string): ShardRows {
   async function windowsOf(shards: readonly number[]): Promise<Page["windows"]> {
     const rows = await queries.query<{ shard: number; lane: string; since: number; up_to: number }>(
-      `select w.* from unnest($1::smallint[]) as s (id) cross join lateral (
+      /* sql */ `select w.* from unnest($1::smallint[]) as s (id) cross join lateral (
          select shard, lane, since, up_to from ${ident()}.lane_window where shard = s.id offset 0) as w`,
       [shards],
     );
@@ -89,7 +89,7 @@ export function createShardRows(queries: Queries, ident: () => string): ShardRow
     },
     async page(shards, after) {
       const rows = await queries.query<JobRow>(
-        `select j.* from unnest($1::smallint[]) with ordinality as s (id, nth) cross join lateral (
+        /* sql */ `select j.* from unnest($1::smallint[]) with ordinality as s (id, nth) cross join lateral (
            select ${COLUMNS} from ${ident()}.job
            where shard = s.id and id > case when s.nth = 1 then $2::bigint else 0 end order by id limit $3) as j limit $3`,
         [shards, after, PAGE],

@@ -1,6 +1,6 @@
-import type { Lanes, Row } from "./lanes.ts";
-import type { ShardMemory } from "./shard-memory.ts";
-import type { WorkSteps } from "./work-steps.ts";
+import type { Lanes, Row } from "../work/lanes.ts";
+import type { ShardMemory } from "../work/shard-memory.ts";
+import type { WorkSteps } from "../work/work-steps.ts";
 
 /**
  * Shards that this worker gives up. One of which nothing runs goes at once. Of one of which something runs nothing further is claimed for a

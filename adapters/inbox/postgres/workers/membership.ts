@@ -63,7 +63,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
 
   async function findAlive(): Promise<readonly WorkerRow[]> {
     const rows = await pool.query<WorkerRow>(
-      `select id, beat, present, case when id <> all ($1) then handled end as handled, exists (select from ${ident()}.shard as s where s.id = ${EXPANDER} and s.owner = w.id) as expands
+      /* sql */ `select id, beat, present, case when id <> all ($1) then handled end as handled, exists (select from ${ident()}.shard as s where s.id = ${EXPANDER} and s.owner = w.id) as expands
        from ${ident()}.worker as w where alive`,
       [[...handledBy.keys()]],
     );
@@ -135,7 +135,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       const seenNow = await lookAt(workers, me);
       await pool.query(`select ${ident()}.free_orphans()`);
       await pool.query(
-        `update ${ident()}.shard set owner = $1 where exists (select from ${ident()}.worker where id = $1 and alive) and id in (
+        /* sql */ `update ${ident()}.shard set owner = $1 where exists (select from ${ident()}.worker where id = $1 and alive) and id in (
            select free.id from ${ident()}.shard as free where free.owner is null and not free.id = any ($2::int[]) and ${mayTake("free")} and (free.id = ${EXPANDER} or free.id in (
              select ranked.id from (
                select one.id, ${fairOf("one")} as fair, row_number() over (order by ${fairOf("one")} desc, one.id) as nth from ${ident()}.shard as one

@@ -11,8 +11,9 @@ import {
   type StoredBlocked,
   type StoredJob,
 } from "../../../../src/adapter.ts";
+import { findStored, toId, toStoredJob as asStoredJob } from "../../../../src/inbox/found-jobs.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
-import type { FoundJob, FoundPage } from "./find-jobs.ts";
+import type { FileJob } from "./find-jobs.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
 import { REMOVED } from "../upkeep/body-removal.ts";
 import { removeUnusable } from "../work/remove-unusable.ts";
@@ -34,19 +35,15 @@ export function createFileJobs({ commits, requests, refreshPauses, log, isOpen }
   const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
 
   return {
-    async find({ after, limit, ...query }) {
-      const jobs: StoredJob[] = [];
-      let next: number | undefined = Number(after ?? (query.newestFirst === true ? Number.MAX_SAFE_INTEGER : 0));
-      // A page of the file may be short, or empty: what it looks at is bounded. One job more says whether there is another page.
-      while (next !== undefined && jobs.length <= limit) {
-        if (!isOpen()) throw new StorageError("storage-failed", "The inbox was closed while jobs were looked for.");
-        const page: FoundPage = await commits.add("find", { ...query, after: next, limit: limit + 1 - jobs.length });
-        jobs.push(...page.jobs.map(toStoredJob));
-        ({ next } = page);
-      }
-      const found = jobs.slice(0, limit);
-      return jobs.length > limit ? { jobs: found, next: String(found.at(-1)?.id) } : { jobs };
-    },
+    find: (query) =>
+      findStored(
+        query,
+        async (input) => {
+          if (!isOpen()) throw new StorageError("storage-failed", "The inbox was closed while jobs were looked for.");
+          return commits.add("find", input);
+        },
+        toStoredJob,
+      ),
     async summary(query) {
       if (countedStates(query) === undefined) return undefined;
       return toSummary(await commits.add("endedGroups", { ...query, most: MOST_COUNTED }));
@@ -62,8 +59,8 @@ export function createFileJobs({ commits, requests, refreshPauses, log, isOpen }
       }
     },
     async get(id) {
-      const number = Number(id);
-      if (!Number.isSafeInteger(number) || number < 1) return undefined;
+      const number = toId(id);
+      if (number === undefined) return undefined;
       const job = await commits.add("get", number);
       const [row] = job === undefined ? [] : await commits.add("deliveries", [job.delivery]);
       if (job === undefined || row === undefined) return undefined;
@@ -107,21 +104,4 @@ function onceEach(selection: JobSelection): JobSelection {
   return "ids" in selection ? { ids: [...new Set(selection.ids)] } : selection;
 }
 
-function toStoredJob(job: FoundJob): StoredJob {
-  return {
-    id: String(job.id),
-    deliveryId: String(job.delivery),
-    entry: job.entry,
-    state: job.state,
-    event: undefined,
-    type: job.type,
-    consumer: job.consumer ?? undefined,
-    lane: job.lane ?? undefined,
-    attempts: job.attempts,
-    error: toJobError(job.error),
-    receivedAt: job.receivedAt,
-    runAt: job.runAt ?? undefined,
-    settledAt: job.settledAt ?? undefined,
-    replayOf: job.replayOf === null ? undefined : String(job.replayOf),
-  };
-}
+const toStoredJob = (job: FileJob): StoredJob => asStoredJob(job, toJobError(job.error));

@@ -4,7 +4,7 @@ import { ERASED_REASON } from "../../../../src/inbox/port/jobs.ts";
 import { accountOf } from "../../../../src/protocol/id.ts";
 import type { LoadedJob } from "../thread/records.ts";
 import type { FileState } from "../thread/file-state.ts";
-import type { FoundJob, JobFinder } from "./find-jobs.ts";
+import type { FileJob, JobFinder } from "./find-jobs.ts";
 import { rowsOf, toNumber } from "../schema/columns.ts";
 import type { GapTable } from "../schema/gap-table.ts";
 import type { KeyValueTable } from "../schema/key-value-table.ts";
@@ -66,30 +66,25 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
   const { state, lists, jobs, finder, subscriptions, gaps, keyValues } = deps;
   const sql = {
     bound: db.prepare("SELECT id FROM delivery WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"),
-    deliveriesOf: db.prepare(
-      `SELECT id FROM delivery WHERE id > :after AND id <= :end AND account = :account
-       UNION SELECT delivery FROM job_list WHERE delivery > :after AND delivery <= :end AND account = :account ORDER BY 1 LIMIT ${ERASED.deliveries}`,
-    ),
+    deliveriesOf: db.prepare(/* sql */ `SELECT id FROM delivery WHERE id > :after AND id <= :end AND account = :account
+       UNION SELECT delivery FROM job_list WHERE delivery > :after AND delivery <= :end AND account = :account ORDER BY 1 LIMIT ${ERASED.deliveries}`),
     // Not expanded yet, or by a version that noted the account of readable envelopes alone.
-    unnamed: db.prepare(
-      `SELECT id, body FROM delivery AS one WHERE id > ? AND id <= ? AND account IS NULL
-         AND NOT EXISTS (SELECT 1 FROM job_list AS list WHERE list.delivery = one.id AND list.account IS NOT NULL) ORDER BY id`,
-    ),
+    unnamed: db.prepare(/* sql */ `SELECT id, body FROM delivery AS one WHERE id > ? AND id <= ? AND account IS NULL
+         AND NOT EXISTS (SELECT 1 FROM job_list AS list WHERE list.delivery = one.id AND list.account IS NOT NULL) ORDER BY id`),
     ownList: db.prepare("SELECT jobs, length(body) AS bytes, subscription FROM delivery WHERE id = ?"),
     laterLists: db.prepare(`SELECT ${toNumber("first_job")} AS first, jobs FROM job_list WHERE delivery = ?`),
     hasBody: db.prepare(`SELECT 1 FROM delivery WHERE id = ? AND headers <> '${REMOVED}'`),
     removeLists: db.prepare("DELETE FROM job_list WHERE delivery = ?"),
-    forgetReasons: db.prepare(
-      `UPDATE tombstone SET reason = '${ERASED_REASON}' WHERE reason <> '${ERASED_REASON}' AND subscription IN (
+    forgetReasons:
+      db.prepare(/* sql */ `UPDATE tombstone SET reason = '${ERASED_REASON}' WHERE reason <> '${ERASED_REASON}' AND subscription IN (
          SELECT value FROM json_each(:given) UNION SELECT subscription FROM subscription WHERE account = :account
-         UNION SELECT subscription FROM subscribed_resource WHERE account = :account)`,
-    ),
+         UNION SELECT subscription FROM subscribed_resource WHERE account = :account)`),
     removeUnexpanded: db.prepare("DELETE FROM unexpanded WHERE delivery = ?"),
     removeDelivery: db.prepare("DELETE FROM delivery WHERE id = ?"),
   };
 
   /** Jobs with others that replace them. Dead and unhandled ones go. */
-  function replace(ids: readonly number[], replacementsOf: (old: FoundJob) => readonly NewReplay[]): LoadedJob[] {
+  function replace(ids: readonly number[], replacementsOf: (old: FileJob) => readonly NewReplay[]): LoadedJob[] {
     const gone: number[] = [];
     const made = ids.flatMap((id) => {
       const old = finder.get(id);
@@ -106,7 +101,7 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
   }
 
   /** New jobs with the origin of an old one. */
-  function make(old: FoundJob, made: readonly NewReplay[]): LoadedJob[] {
+  function make(old: FileJob, made: readonly NewReplay[]): LoadedJob[] {
     const { delivery, entry, type, account, subscription, receivedAt } = old;
     if (made.length === 0) return [];
     const lines = made.map(({ consumer = "", lane = null, mergeKey = null }): Line => [

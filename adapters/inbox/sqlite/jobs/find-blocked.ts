@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { BlockedQuery } from "../../../../src/adapter.ts";
 import { isKey } from "../schema/columns.ts";
-import type { FoundJob, JobRow } from "./find-jobs.ts";
+import type { FileJob, JobRow } from "./find-jobs.ts";
 
 /** Heads of lanes that wait for their next attempt: those of a bounded part of the jobs that failed. */
 export type BlockedFinder = (query: BlockedQuery) => BlockedPart;
@@ -13,7 +13,7 @@ interface BlockedPart {
 }
 
 interface FoundBlocked {
-  readonly job: FoundJob;
+  readonly job: FileJob;
   readonly behind: number;
 }
 
@@ -25,7 +25,7 @@ const BEHIND_LOOKS = 10_000;
 /** @param options `select`: what reads rows of the table `job`, up to its condition */
 export function createBlockedFinder(
   db: DatabaseSync,
-  { select, toJob }: { readonly select: string; readonly toJob: (row: JobRow) => FoundJob },
+  { select, toJob }: { readonly select: string; readonly toJob: (row: JobRow) => FileJob },
 ): BlockedFinder {
   // A run leaves as many of one time as it had jobs.
   const failed = `SELECT id, run_at AS runAt FROM job WHERE run_at > 0 AND ${isKey("run_at")}`;
@@ -36,10 +36,9 @@ export function createBlockedFinder(
        (SELECT 1 FROM job AS earlier WHERE earlier.run_at > 0 AND earlier.lane = job.lane AND earlier.id < job.id)
      ORDER BY run_at, id`,
   );
-  const inLanes = db.prepare(
-    `SELECT lane, count(*) AS count FROM (SELECT lane FROM job WHERE id >= ? ORDER BY id LIMIT ${BEHIND_LOOKS})
-     WHERE lane IN (SELECT value FROM json_each(?)) GROUP BY lane`,
-  );
+  const inLanes =
+    db.prepare(/* sql */ `SELECT lane, count(*) AS count FROM (SELECT lane FROM job WHERE id >= ? ORDER BY id LIMIT ${BEHIND_LOOKS})
+     WHERE lane IN (SELECT value FROM json_each(?)) GROUP BY lane`);
   return ({ now, after, limit }) => {
     const from = after?.runAt ?? now;
     const same = after === undefined ? [] : failedSame.all(from, Number(after.id), BLOCKED_LOOKS);

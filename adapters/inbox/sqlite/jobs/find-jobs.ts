@@ -1,5 +1,15 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { HandledType, JobQuery, JobState } from "../../../../src/adapter.ts";
+import type { HandledType, JobState } from "../../../../src/adapter.ts";
+import {
+  matches,
+  pageOf,
+  placeIn,
+  WITHOUT_ROW,
+  type FindInput,
+  type FoundJob,
+  type FoundPage,
+  type PagePart,
+} from "../../../../src/inbox/found-jobs.ts";
 import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
 import { rowsOf, toNumber } from "../schema/columns.ts";
 import { OF_GROUP } from "../schema/ended-counts.ts";
@@ -8,49 +18,15 @@ import { toJobError } from "../thread/records.ts";
 import { createBlockedFinder, type BlockedFinder } from "./find-blocked.ts";
 import type { JobLists, ListedJob } from "./job-lists.ts";
 
-/** A job as it stands in the file. */
-export interface FoundJob {
-  readonly id: number;
-  readonly delivery: number;
-  readonly entry: number;
-  readonly state: JobState;
-  readonly type: string;
-  readonly consumer: string | null;
-  readonly lane: string | null;
-  readonly mergeKey: string | null;
-  readonly account: number | null;
-  readonly subscription: number | null;
-  readonly attempts: number;
-  readonly error: string | null;
-  readonly receivedAt: number;
-  readonly runAt: number | null;
-  readonly settledAt: number | null;
-  readonly replayOf: number | null;
-}
-
-/** Which jobs, in the order of ids. */
-interface FindInput extends JobQuery {
-  readonly after: number;
-  /** Dead ones alone: from the highest id down. */
-  readonly newestFirst?: boolean | undefined;
-  /** Ids from it on are not looked at. @default none */
-  readonly before?: number | undefined;
-  readonly limit: number;
-}
-
-/** What a page looks at is bounded, so that commits do not wait for it: it may be short, or find nothing. */
-export interface FoundPage {
-  readonly jobs: readonly FoundJob[];
-  /** Where to go on; undefined at the end. */
-  readonly next: number | undefined;
-}
+/** A job as it stands in the file, with its error as JSON. */
+export type FileJob = FoundJob<string>;
 
 /** Jobs in the file. Reads only. */
 export interface JobFinder {
-  find(input: FindInput): FoundPage;
-  get(id: number): FoundJob | undefined;
+  find(input: FindInput): FoundPage<FileJob>;
+  get(id: number): FileJob | undefined;
   /** Unhandled jobs of these types, in the order of ids; fewer where bodies are long. A job that has a consumer is only for that one. */
-  findUnhandled(page: UnhandledInput): FoundJob[];
+  findUnhandled(page: UnhandledInput): FileJob[];
   readonly blocked: BlockedFinder;
 }
 
@@ -65,20 +41,15 @@ const LOOKS = 1_000;
 /** Of the bodies that a page of unhandled jobs brings with it. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** What one table, or the lists, have of a page. */
-interface Part {
-  readonly jobs: readonly FoundJob[];
-  /** All up to this id was looked at; where the newest is first, it is the id below zero. */
-  readonly end: number;
-}
+type Part = PagePart<FileJob>;
 
 const NO_PART: Part = { jobs: [], end: Infinity };
 
 /** An id that is looked at, and the job that it may be. */
-type Candidate = readonly [id: number, job: FoundJob | undefined];
+type Candidate = readonly [id: number, job: FileJob | undefined];
 
 /** A row of a job, whatever its table. */
-export type JobRow = FoundJob & { readonly deaths: number };
+export type JobRow = FileJob & { readonly deaths: number };
 
 const TABLES = ["job", "dead", "unhandled"] as const;
 type Table = (typeof TABLES)[number];
@@ -92,7 +63,7 @@ export function createJobFinder(
     ${toNumber("replay_of")} AS replayOf`;
   const ended = `${columns}, NULL AS lane, NULL AS mergeKey, NULL AS runAt, ${toNumber("settled_at")} AS settledAt, 0 AS deaths`;
   const select = {
-    job: `SELECT ${columns}, 'waiting' AS state, lane, merge_key AS mergeKey, nullif(${toNumber("run_at")}, 0) AS runAt, NULL AS settledAt,
+    job: /* sql */ `SELECT ${columns}, 'waiting' AS state, lane, merge_key AS mergeKey, nullif(${toNumber("run_at")}, 0) AS runAt, NULL AS settledAt,
       ${toNumber("deaths")} AS deaths FROM job`,
     dead: `SELECT ${ended}, 'dead' AS state FROM dead`,
     unhandled: `SELECT ${ended}, 'unhandled' AS state FROM unhandled`,
@@ -108,29 +79,29 @@ export function createJobFinder(
     for (const row of rowsOf<JobRow>(statement, ...values)) yield [row.id, fromRow(row)];
   }
 
-  function fromRow({ deaths, ...job }: JobRow): FoundJob {
+  function fromRow({ deaths, ...job }: JobRow): FileJob {
     if (!state.mark.has(job.id)) return job;
     return { ...job, attempts: attemptsOnceClaimed({ attempts: job.attempts, deaths }), state: "running" };
   }
 
   /** What the row of a job that ended leaves out is in its list. */
-  function whole(job: FoundJob): FoundJob {
+  function whole(job: FileJob): FileJob {
     if (job.state !== "dead" && job.state !== "unhandled") return job;
     const [, , , lane = null, mergeKey = null] = lists.find(job.id)?.line ?? [];
     return { ...job, lane, mergeKey };
   }
 
   /** One without a row. */
-  function fromLine({ line, ...job }: ListedJob): FoundJob {
+  function fromLine({ line, ...job }: ListedJob): FileJob {
     const [entry, type, consumer = null, lane = null, mergeKey = null] = line;
     const isRunning = state.mark.has(job.id);
     const of = consumer === null ? "skipped" : "done";
-    const rest = { attempts: isRunning ? 1 : 0, error: null, runAt: null, settledAt: null, replayOf: null };
-    return { ...job, ...rest, entry, type, consumer, lane, mergeKey, state: isRunning ? "running" : of };
+    const found = { ...job, ...WITHOUT_ROW, entry, type, consumer, lane, mergeKey, state: of } as const;
+    return isRunning ? { ...found, attempts: 1, state: "running" } : found;
   }
 
   /** The first ones, whose deliveries are read together: one at least. */
-  function fewBytes(jobs: readonly FoundJob[]): readonly FoundJob[] {
+  function fewBytes(jobs: readonly FileJob[]): readonly FileJob[] {
     const deliveries = new Set<number>();
     let bytes = 0;
     const cut = jobs.findIndex(({ delivery }) => {
@@ -199,17 +170,8 @@ export function createJobFinder(
       else if (wants("done", "skipped"))
         parts.push(pick(listed(query), query, ({ id }) => anyRow.get(id, id, id) === undefined));
       else if (wants("running")) parts.push(pick(fresh(query), query));
-      const place = placeIn(query);
-      const end = Math.min(...parts.map((part) => part.end));
-      const jobs = parts.flatMap((part) => part.jobs).filter((job) => place(job) <= end);
-      const page = jobs.toSorted((a, b) => place(a) - place(b)).slice(0, query.limit);
-      const last = page.at(-1);
-      const reached =
-        last !== undefined && (page.length < jobs.length || page.length === query.limit) ? place(last) : end;
-      return {
-        jobs: page.map(whole),
-        next: reached === Infinity || reached + 1 >= (query.before ?? Infinity) ? undefined : Math.abs(reached),
-      };
+      const page = pageOf(parts, query);
+      return { ...page, jobs: page.jobs.map(whole) };
     },
     get(id) {
       for (const one of byId) {
@@ -235,33 +197,16 @@ export function createJobFinder(
 }
 
 /** The first jobs that meet the query, of candidates in the order of ids. */
-function pick(candidates: Iterable<Candidate>, query: FindInput, isIt: (job: FoundJob) => boolean = () => true): Part {
-  const jobs: FoundJob[] = [];
+function pick(candidates: Iterable<Candidate>, query: FindInput, isIt: (job: FileJob) => boolean = () => true): Part {
+  const jobs: FileJob[] = [];
   let looks = 0;
   for (const [id, job] of candidates) {
-    if (job !== undefined && matches(job, query) && isIt(job)) jobs.push(job);
+    if (job !== undefined && matches(job, query) && hasError(job, query) && isIt(job)) jobs.push(job);
     looks += 1;
-    if (looks === LOOKS || jobs.length === query.limit) return { jobs, end: placeIn(query)({ id }) };
+    if (looks === LOOKS || jobs.length === query.limit) return { jobs, end: placeIn(query, { id }) };
   }
   return { jobs, end: Infinity };
 }
 
-/** In the order that is asked for. */
-function placeIn({ newestFirst = false }: FindInput): (job: { readonly id: number }) => number {
-  return ({ id }) => (newestFirst ? -id : id);
-}
-
-/** Whether all that the query asks for holds. */
-function matches(job: FoundJob, query: JobQuery): boolean {
-  const { states, types, accountId, subscription, consumer, error, receivedAfter, receivedBefore } = query;
-  return (
-    (states === undefined || states.includes(job.state)) &&
-    (types === undefined || types.includes(job.type)) &&
-    (accountId === undefined || job.account === accountId) &&
-    (subscription === undefined || job.subscription === subscription) &&
-    (consumer === undefined || job.consumer === consumer) &&
-    (error === undefined || toJobError(job.error)?.name === error) &&
-    (receivedAfter === undefined || job.receivedAt > receivedAfter) &&
-    (receivedBefore === undefined || job.receivedAt < receivedBefore)
-  );
-}
+const hasError = (job: FileJob, { error }: FindInput): boolean =>
+  error === undefined || toJobError(job.error)?.name === error;

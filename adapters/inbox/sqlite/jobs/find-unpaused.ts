@@ -26,10 +26,8 @@ export function createUnpausedFinder(
   db: DatabaseSync,
   { state, lists }: { readonly state: FileState; readonly lists: JobLists },
 ): UnpausedFinder {
-  const open = db.prepare(
-    `SELECT id, ${toNumber("account")} AS account, consumer, received_at AS at FROM job
-     WHERE id > ? AND ${isKey("id")} AND ${isNumber("received_at")} ORDER BY id LIMIT ${LOOKS}`,
-  );
+  const open = db.prepare(/* sql */ `SELECT id, ${toNumber("account")} AS account, consumer, received_at AS at FROM job
+     WHERE id > ? AND ${isKey("id")} AND ${isNumber("received_at")} ORDER BY id LIMIT ${LOOKS}`);
   return ({ pauses, after }) => {
     const isPaused = pausedBy(pauses);
     let at = Infinity;

@@ -50,9 +50,9 @@ const origin = (table: string): string =>
   ["account", "subscription"].map((column) => `${toNumber(`${table}.${column}`)} AS ${column}`).join();
 
 export function createJobLists(db: DatabaseSync): JobLists {
-  const ownRows = `SELECT 1 AS isOwn, id + 1 AS first, id AS delivery, ${origin("delivery")}, ${toNumber("received_at")} AS receivedAt, jobs
+  const ownRows = /* sql */ `SELECT 1 AS isOwn, id + 1 AS first, id AS delivery, ${origin("delivery")}, ${toNumber("received_at")} AS receivedAt, jobs
     FROM delivery`;
-  const laterRows = `SELECT 0 AS isOwn, first_job AS first, delivery, ${origin("job_list")}, ${toNumber("received_at")} AS receivedAt,
+  const laterRows = /* sql */ `SELECT 0 AS isOwn, first_job AS first, delivery, ${origin("job_list")}, ${toNumber("received_at")} AS receivedAt,
     job_list.jobs FROM job_list JOIN delivery ON delivery.id = job_list.delivery`;
   const sql = {
     ownBelow: db.prepare(`${ownRows} WHERE id < ? ORDER BY id DESC LIMIT 1`),

@@ -84,10 +84,9 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
       "UPDATE request SET count = count + ?, cursor = ?, selection = coalesce(?, selection) WHERE id = ?",
     ),
     // What it named is not stored: it may say whose account was erased. What was erased is.
-    answer: db.prepare(
-      `UPDATE request SET selection = CASE WHEN verb = 'erase' AND json_valid(selection) THEN selection ->> 'erased' END, answered_at = ?, error = ?
-       WHERE id = ? AND answered_at IS NULL`,
-    ),
+    answer:
+      db.prepare(/* sql */ `UPDATE request SET selection = CASE WHEN verb = 'erase' AND json_valid(selection) THEN selection ->> 'erased' END, answered_at = ?, error = ?
+       WHERE id = ? AND answered_at IS NULL`),
     forget: db.prepare("DELETE FROM request WHERE answered_at < ?"),
     answered: db.prepare(
       `SELECT ${toNumber("count")} AS count, error, selection FROM request WHERE id = ? AND answered_at IS NOT NULL`,

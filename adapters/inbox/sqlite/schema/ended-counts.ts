@@ -19,7 +19,7 @@ const groupOf = (table: string, row: string): string =>
   `state = '${table}' AND type = ${row}type AND consumer = ifnull(${row}consumer, '') AND error = ${errorName(row)}`;
 
 /** Kept by triggers: whatever adds or removes a row counts it. newest_at: when the newest one ended that ever was in it. */
-export const ENDED_COUNT: string = `
+export const ENDED_COUNT: string = /* sql */ `
   CREATE TABLE ended_count (
     state TEXT NOT NULL, type TEXT NOT NULL, consumer TEXT NOT NULL, error TEXT NOT NULL, count INTEGER NOT NULL, newest_at INTEGER NOT NULL,
     PRIMARY KEY (state, type, consumer, error)
@@ -27,7 +27,7 @@ export const ENDED_COUNT: string = `
   CREATE INDEX ended_count_count ON ended_count (state, count);
   CREATE INDEX dead_group ON dead (type, consumer, ${errorName()});
   ${ENDED.map(
-    (table) => `
+    (table) => /* sql */ `
   CREATE TRIGGER ${table}_added AFTER INSERT ON ${table} BEGIN
     INSERT INTO ended_count VALUES ('${table}', new.type, ifnull(new.consumer, ''), ${errorName("new.")}, 1, new.settled_at)
       ON CONFLICT DO UPDATE SET count = count + 1, newest_at = max(newest_at, excluded.newest_at);
@@ -39,7 +39,7 @@ export const ENDED_COUNT: string = `
   ).join("")}`;
 
 /** Counts what is there. */
-const FILL = `DELETE FROM ended_count;${ENDED.map(
+const FILL = /* sql */ `DELETE FROM ended_count;${ENDED.map(
   (table) => `
   INSERT INTO ended_count SELECT '${table}', type, ifnull(consumer, ''), ${errorName()}, count(*), max(settled_at) FROM ${table} GROUP BY 2, 3, 4;`,
 ).join("")}`;
@@ -60,12 +60,10 @@ const json = (values: readonly string[] | undefined): string | null =>
 
 export function createEndedCounts(db: DatabaseSync): EndedCounts {
   const sql = {
-    groups: db.prepare(
-      `SELECT type, consumer, error, sum(count) AS count, max(newest_at) AS newestAt FROM
+    groups: db.prepare(/* sql */ `SELECT type, consumer, error, sum(count) AS count, max(newest_at) AS newestAt FROM
          (SELECT * FROM ended_count WHERE ${isOneOf("state", 1)} AND ${isOneOf("type", 2)} AND ${isOneOf("consumer", 3)} AND ${isOneOf("error", 4)}
           ORDER BY count DESC LIMIT ?5)
-       GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3`,
-    ),
+       GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3`),
     wrong: db.prepare(
       ENDED.map(
         (table) =>

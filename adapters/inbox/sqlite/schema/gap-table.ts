@@ -45,10 +45,8 @@ const JOINED = `
 
 export function createGapTable(db: DatabaseSync): GapTable {
   const sql = {
-    see: db.prepare(
-      `INSERT INTO subscribed_resource (${RESOURCE}, seen_at) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (account, resource, subscription, ifnull(source, 0)) DO UPDATE SET seen_at = excluded.seen_at WHERE excluded.seen_at > seen_at`,
-    ),
+    see: db.prepare(/* sql */ `INSERT INTO subscribed_resource (${RESOURCE}, seen_at) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (account, resource, subscription, ifnull(source, 0)) DO UPDATE SET seen_at = excluded.seen_at WHERE excluded.seen_at > seen_at`),
     forget: db.prepare("DELETE FROM subscribed_resource WHERE subscription = ? AND source = ?"),
     forgetAll: db.prepare("DELETE FROM subscribed_resource WHERE subscription = ?"),
     forgetAccount: db.prepare("DELETE FROM subscribed_resource WHERE account = ?"),
@@ -56,25 +54,18 @@ export function createGapTable(db: DatabaseSync): GapTable {
     known: db.prepare(
       `SELECT ${RESOURCE} FROM subscribed_resource WHERE subscription = :subscription AND (:source IS NULL OR source = :source) AND ${IS_RESOURCE} ORDER BY id`,
     ),
-    add: db.prepare(
-      `UPDATE subscribed_resource SET ${JOINED}, told_at = CASE :cause WHEN 'errored' THEN ifnull(:until, :from) ELSE told_at END
+    add: db.prepare(/* sql */ `UPDATE subscribed_resource SET ${JOINED}, told_at = CASE :cause WHEN 'errored' THEN ifnull(:until, :from) ELSE told_at END
        WHERE account = :account AND resource = :resource AND subscription = :subscription AND source IS :source
-         AND (:cause <> 'errored' OR told_at < :from OR told_at <= :until)`,
-    ),
+         AND (:cause <> 'errored' OR told_at < :from OR told_at <= :until)`),
     addToAll: db.prepare(`UPDATE subscribed_resource SET ${JOINED}, seen_at = min(seen_at + :until - :from, :until)`),
-    find: db.prepare(
-      `SELECT id, ${RESOURCE}, cause, from_at, until_at FROM subscribed_resource
+    find: db.prepare(/* sql */ `SELECT id, ${RESOURCE}, cause, from_at, until_at FROM subscribed_resource
        WHERE id > :after AND from_at IS NOT NULL AND ${IS_GAP} AND (:account IS NULL OR account = :account) AND (NOT :hasEnded OR until_at IS NOT NULL)
-         AND (:families IS NULL OR family IN (SELECT value FROM json_each(:families))) ORDER BY id LIMIT :limit`,
-    ),
-    count: db.prepare(
-      `SELECT family, count(*) AS count, sum(until_at IS NULL) AS open, min(from_at) AS from_at, max(until_at) AS until_at
-       FROM subscribed_resource WHERE from_at IS NOT NULL AND ${IS_GAP} GROUP BY family`,
-    ),
-    remove: db.prepare(
-      `UPDATE subscribed_resource SET cause = NULL, from_at = NULL, until_at = NULL
-       WHERE account = :account AND resource = :resource AND source IS :source AND (:until IS NULL OR until_at <= :until)`,
-    ),
+         AND (:families IS NULL OR family IN (SELECT value FROM json_each(:families))) ORDER BY id LIMIT :limit`),
+    count:
+      db.prepare(/* sql */ `SELECT family, count(*) AS count, sum(until_at IS NULL) AS open, min(from_at) AS from_at, max(until_at) AS until_at
+       FROM subscribed_resource WHERE from_at IS NOT NULL AND ${IS_GAP} GROUP BY family`),
+    remove: db.prepare(/* sql */ `UPDATE subscribed_resource SET cause = NULL, from_at = NULL, until_at = NULL
+       WHERE account = :account AND resource = :resource AND source IS :source AND (:until IS NULL OR until_at <= :until)`),
     markedAt: db.prepare(`SELECT value FROM meta WHERE key = 'alive' AND ${isNumber("value")}`),
     mark: db.prepare("INSERT OR REPLACE INTO meta VALUES ('alive', ?)"),
   };

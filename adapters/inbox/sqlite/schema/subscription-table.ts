@@ -28,7 +28,7 @@ interface NoticeOrigin {
 const MOST = 1_000;
 
 export function createSubscriptionTable(db: DatabaseSync): SubscriptionTable {
-  const readable = `SELECT subscription, account, resource, source, error, ${toNumber("sent_at")} AS sentAt FROM subscription
+  const readable = /* sql */ `SELECT subscription, account, resource, source, error, ${toNumber("sent_at")} AS sentAt FROM subscription
     WHERE ${isNumber("subscription")} AND ${isNumber("account")}`;
   const sql = {
     newer: db.prepare("SELECT 1 FROM subscription WHERE key = ? AND sent_at > ?"),

@@ -8,7 +8,7 @@ import { addEndedCount, ENDED_COUNT } from "./ended-counts.ts";
 export const SCHEMA_VERSION = 5;
 
 function endedTable(name: "dead" | "unhandled"): string {
-  return `
+  return /* sql */ `
   CREATE TABLE ${name} (
     id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL, entry INTEGER NOT NULL, type TEXT NOT NULL, consumer TEXT,
     account INTEGER, subscription INTEGER, received_at INTEGER NOT NULL, replay_of INTEGER, attempts INTEGER NOT NULL, error TEXT,
@@ -20,14 +20,14 @@ function endedTable(name: "dead" | "unhandled"): string {
 }
 
 /** Jobs that failed before: those of blocked lanes. The others are in no index. */
-const RETRY_INDEXES = `CREATE INDEX job_retry ON job (run_at) WHERE run_at > 0;
+const RETRY_INDEXES = /* sql */ `CREATE INDEX job_retry ON job (run_at) WHERE run_at > 0;
   CREATE INDEX job_retry_lane ON job (lane) WHERE run_at > 0;`;
 
 /**
  * A delivery's row is written once, and never again while it is expanded: it carries the body. Where that is removed, headers are an empty list. A job that is claimed in the commit that makes
  * it has no row of its own: as long as it is open, the mark in `state` names it.
  */
-const TABLES = `
+const TABLES = /* sql */ `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
   -- epoch: of the process that works; a commit with an older one changes nothing. last_id: the last id given, to a delivery, a job or a request.
@@ -240,7 +240,7 @@ function restoreIndexes(db: DatabaseSync, { tables }: SchemaPlan): void {
 }
 
 /** One stays, with a gap where there is one. */
-const REMOVE_DOUBLED = `
+const REMOVE_DOUBLED = /* sql */ `
   DELETE FROM subscribed_resource WHERE id IN (SELECT id FROM (
     SELECT id, row_number() OVER (PARTITION BY account, resource, subscription, ifnull(source, 0) ORDER BY from_at IS NULL, id) AS nth
     FROM subscribed_resource) WHERE nth > 1)`;

@@ -84,10 +84,9 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
     origin: db.prepare("SELECT received_at AS receivedAt, sent_at AS sentAt, source FROM delivery WHERE id = ?"),
     delivery: db.prepare(`SELECT ${row} FROM delivery WHERE id = ? AND ${IS_READABLE}`),
     // A plain join would go through all deliveries to find these few.
-    unexpanded: db.prepare(
-      `SELECT ${row}, cursor FROM unexpanded CROSS JOIN delivery ON delivery.id = unexpanded.delivery WHERE ${IS_READABLE}
-       ORDER BY unexpanded.delivery LIMIT ?`,
-    ),
+    unexpanded:
+      db.prepare(/* sql */ `SELECT ${row}, cursor FROM unexpanded CROSS JOIN delivery ON delivery.id = unexpanded.delivery WHERE ${IS_READABLE}
+       ORDER BY unexpanded.delivery LIMIT ?`),
     seen: db.prepare("SELECT 1 FROM dedupe WHERE key = ? AND seen_at > ?"),
     remember: db.prepare(
       "INSERT INTO dedupe VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET seen_at = max(seen_at, excluded.seen_at)",

@@ -77,15 +77,12 @@ export function createClaimOperations(
     deliveryOf: db.prepare("SELECT CAST(delivery AS REAL) AS delivery FROM job WHERE id = ?"),
     isSuspect: db.prepare(`SELECT 1 FROM job WHERE id = ? AND deaths >= ${SUSPECT_DEATHS}`),
     // `orphaned(claimed(job))` of src/inbox/job-state.ts in SQL; a test compares the two.
-    orphan: db.prepare(
-      `UPDATE job SET attempts = attempts + (deaths < ${MOST_DEATHS}), deaths = deaths + (deaths < ${SUSPECT_DEATHS} OR :size = 1),
+    orphan:
+      db.prepare(/* sql */ `UPDATE job SET attempts = attempts + (deaths < ${MOST_DEATHS}), deaths = deaths + (deaths < ${SUSPECT_DEATHS} OR :size = 1),
          group_max = CASE WHEN deaths >= ${SUSPECT_DEATHS} THEN min(coalesce(group_max, :half), :half) END,
-         first_attempt_at = min(coalesce(first_attempt_at, :claimedAt), :claimedAt), run_at = 0, delay_ms = 0 WHERE id = :id`,
-    ),
-    bytes: db.prepare(
-      `SELECT sum(ifnull(octet_length(lane), 0) + ifnull(octet_length(merge_key), 0)) AS bytes
-       FROM (SELECT lane, merge_key FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
-    ),
+         first_attempt_at = min(coalesce(first_attempt_at, :claimedAt), :claimedAt), run_at = 0, delay_ms = 0 WHERE id = :id`),
+    bytes: db.prepare(/* sql */ `SELECT sum(ifnull(octet_length(lane), 0) + ifnull(octet_length(merge_key), 0)) AS bytes
+       FROM (SELECT lane, merge_key FROM job WHERE id > ? ORDER BY id LIMIT ?)`),
     waiting: db.prepare(
       "SELECT id FROM job WHERE (:consumer IS NULL OR consumer = :consumer) AND (:account IS NULL OR account = :account)",
     ),

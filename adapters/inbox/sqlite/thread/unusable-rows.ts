@@ -110,10 +110,8 @@ export function createUnusableRows(db: DatabaseSync, { state, lists, ended }: Un
       end: db.prepare(
         `SELECT ${key} AS key FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT 1 OFFSET ${LOOKS - 1}`,
       ),
-      remove: db.prepare(
-        `DELETE FROM ${table} WHERE ${key} > ? AND ${key} <= ? AND NOT ifnull(${isWhole}, 0)
-         RETURNING ${toNumber(key)} AS key, ${toNumber("delivery")} AS delivery`,
-      ),
+      remove: db.prepare(/* sql */ `DELETE FROM ${table} WHERE ${key} > ? AND ${key} <= ? AND NOT ifnull(${isWhole}, 0)
+         RETURNING ${toNumber(key)} AS key, ${toNumber("delivery")} AS delivery`),
     };
   }
 

@@ -23,16 +23,14 @@ export function createNeededDeliveries(
   const sql = {
     end: db.prepare(`SELECT id + 1 + ${LENGTH} AS end FROM delivery WHERE id = ?`),
     // Jobs that were made with a delivery have ids between its own and the next one's. Those that were made later are in lists of their own.
-    needed: db.prepare(
-      `WITH range AS (
+    needed: db.prepare(/* sql */ `WITH range AS (
          SELECT :first + 1 AS first, :end AS end
          UNION ALL SELECT first_job, first_job + ${LENGTH} FROM job_list WHERE delivery BETWEEN :first AND :last
        )
        SELECT delivery FROM unexpanded WHERE delivery BETWEEN :first AND :last
        UNION ALL SELECT delivery FROM range CROSS JOIN job WHERE job.id >= range.first AND job.id < range.end
        UNION ALL SELECT delivery FROM range CROSS JOIN dead WHERE dead.id >= range.first AND dead.id < range.end
-       UNION ALL SELECT delivery FROM range CROSS JOIN unhandled WHERE unhandled.id >= range.first AND unhandled.id < range.end`,
-    ),
+       UNION ALL SELECT delivery FROM range CROSS JOIN unhandled WHERE unhandled.id >= range.first AND unhandled.id < range.end`),
     later: db.prepare(
       `SELECT min(first_job) AS first, max(first_job + ${LENGTH}) AS end FROM job_list WHERE delivery BETWEEN ? AND ?`,
     ),

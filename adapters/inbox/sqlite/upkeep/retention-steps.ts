@@ -80,10 +80,9 @@ export function createRetentionSteps(
   { state, lists, jobs, needed }: RetentionStepsDeps,
 ): RetentionSteps {
   const sql = {
-    newest: db.prepare(
-      `SELECT max(coalesce((SELECT received_at FROM delivery WHERE ${isNumber("received_at")} ORDER BY id DESC LIMIT 1), 0),
-         coalesce((SELECT max(seen_at) FROM dedupe WHERE ${isNumber("seen_at")}), 0)) AS at`,
-    ),
+    newest:
+      db.prepare(/* sql */ `SELECT max(coalesce((SELECT received_at FROM delivery WHERE ${isNumber("received_at")} ORDER BY id DESC LIMIT 1), 0),
+         coalesce((SELECT max(seen_at) FROM dedupe WHERE ${isNumber("seen_at")}), 0)) AS at`),
     saved: db.prepare(`SELECT value FROM key_value WHERE key = '${SAVED}'`),
     save: db.prepare(`INSERT OR REPLACE INTO key_value VALUES ('${SAVED}', ?, NULL)`),
     page: db.prepare(

@@ -1,17 +1,18 @@
-import { TOMBSTONE_LIFE_MS, type Clock, type InboxHost, type Timer } from "../../../../src/adapter.ts";
+import { TOMBSTONE_LIFE_MS, type InboxHost } from "../../../../src/adapter.ts";
+import {
+  createExpiredLog,
+  createRetention,
+  createTrustedTime,
+  type Passes,
+  type Retention,
+} from "../../../../src/inbox/retention.ts";
+import { HIT_EVERY_MS } from "../../../../src/inbox/tombstone-cache.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
 import type { BodyTurn } from "./body-removal.ts";
-import { HIT_EVERY_MS } from "./tombstones.ts";
 import type { RetainLimits, ScannedPage } from "./retention-steps.ts";
 
-/** Takes away what has had its time, as long as this process works. */
-export interface Retention {
-  /** A pass at once, and again after each minute. */
-  begin(): void;
-  end(): void;
-}
-
-export interface RetentionParts {
+/** What the retention of a file stands on. */
+export interface FileRetentionParts {
   readonly commits: CommitQueue;
   readonly host: () => InboxHost;
   /** Whether the file is this process's to work on. */
@@ -37,23 +38,14 @@ const PAUSE_MS = 10;
 
 /** A scan over what is kept beyond its time takes so much longer to come again for each page of it that it is to read. */
 const PAGE_EVERY_MS = 1_000;
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
-export function createRetention({ commits, host, works, watch, ...keep }: RetentionParts): Retention {
-  let life: object | undefined;
-  let timer: Timer | undefined;
+/** Removes what is too old from a file that this process works on. */
+export function createFileRetention({ commits, host, works, watch, ...keep }: FileRetentionParts): Retention {
+  const everyMs = EVERY_MS[keep.keepBodies];
 
-  /** @returns whether this is still its life; at once where it is not */
-  const wait = (ms: number, mine: object): Promise<boolean> =>
-    new Promise((resolve) => {
-      if (life !== mine) return resolve(false);
-      timer = host().clock.setTimer(() => resolve(life === mine), ms);
-      // What is to be removed keeps no process from ending.
-      timer.unref?.();
-    });
-
-  async function live(mine: object): Promise<void> {
-    const time = createTrustedTime(host().clock, await commits.add("trustedAt", undefined));
+  async function run({ wait }: Passes): Promise<void> {
+    const goesOn = async (): Promise<boolean> => (await wait(PAUSE_MS)) && works();
+    const time = createTrustedTime(() => host().clock.now(), await commits.add("trustedAt", undefined));
     const scan = createScan();
     const expired = createExpiredLog(host());
     // Anew for each step: the wall clock may have been set back since the last one.
@@ -67,49 +59,25 @@ export function createRetention({ commits, host, works, watch, ...keep }: Retent
       // The last hit may not have been written down.
       tombstones: now - TOMBSTONE_LIFE_MS - HIT_EVERY_MS,
     });
-    const everyMs = EVERY_MS[keep.keepBodies];
     let bodies: BodyTurn | undefined = keep.keepBodies === "until-done" ? "anew" : undefined;
     do {
       scan.begin(host().clock.now());
-      for (let isMore = true; isMore && (await wait(PAUSE_MS, mine)) && works();) {
+      for (let isMore = true; isMore && (await goesOn());) {
         const step = await commits.add("retain", { ...limits(), after: scan.after });
         isMore = scan.advance(step) || step.isMore;
         expired.add(step.expired);
       }
-      for (let isMore = bodies !== undefined; isMore && (await wait(PAUSE_MS, mine)) && works(); bodies = "on")
+      for (let isMore = bodies !== undefined; isMore && (await goesOn()); bodies = "on")
         isMore = await commits.add("removeBodies", bodies ?? "on");
       bodies &&= "pass";
-      while ((await wait(PAUSE_MS, mine)) && works() && (await commits.add("vacuum", undefined)));
+      while ((await goesOn()) && (await commits.add("vacuum", undefined)));
       expired.tell();
       watch();
       time.pass(everyMs);
-    } while (await wait(everyMs, mine));
+    } while (await wait(everyMs));
   }
 
-  async function liveOn(mine: object): Promise<void> {
-    do
-      try {
-        await live(mine);
-      } catch (error) {
-        if (life !== mine) return;
-        const { log } = host();
-        log.warn({ err: error, code: "retention-failed" }, "what has had its time could not be removed: tried again");
-      }
-    while (await wait(EVERY_MS[keep.keepBodies], mine));
-  }
-
-  return {
-    begin() {
-      timer?.clear();
-      const mine = {};
-      life = mine;
-      void liveOn(mine);
-    },
-    end() {
-      timer?.clear();
-      life = undefined;
-    },
-  };
+  return createRetention({ host, everyMs, run });
 }
 
 /** Where the old deliveries are looked for: behind the last ones, and now and then among those that a job kept. */
@@ -137,55 +105,6 @@ function createScan() {
       if (next === undefined) return false;
       after = next;
       return true;
-    },
-  };
-}
-
-/** Tells how many dead letters expired, once a day. */
-function createExpiredLog({ clock, log }: Pick<InboxHost, "clock" | "log">) {
-  let count = 0;
-  let toldAt: number | undefined;
-  return {
-    add(expired: number): void {
-      count += expired;
-    },
-    tell(): void {
-      const now = clock.now();
-      if (count === 0 || (toldAt !== undefined && Math.abs(now - toldAt) < DAY_MS)) return;
-      log.warn({ code: "dead-expired", jobs: count }, "dead letters were removed: they are older than `keepDeadDays`");
-      [count, toldAt] = [0, now];
-    },
-  };
-}
-
-/** The time by which things are too old to be stored. */
-export interface TrustedTime {
-  now(): number;
-  /** What a restart goes on from: a wall clock that is behind leaves it where it was for a while. */
-  readonly reached: number;
-  /** So much of it passes by the timers until it is asked again: no setting of the wall clock moves those. */
-  pass(ms: number): void;
-}
-
-/** How much faster than time itself: a month that the machine was off is caught up with in twelve hours. */
-const CATCH_UP = 60;
-
-/**
- * Never ahead of the wall clock, and it does not jump ahead with it: it begins where the last process was, or at the newest stamp in the file, and
- * catches up. A wall clock that is set a year ahead by mistake makes things too early old by one hour each minute, until it is set right. It
- * goes back to one that is behind as slowly: a clock that begins in 1970 at each boot delays it by an hour for each minute until it is set.
- * @param begin undefined: nothing is there that could be removed by mistake
- */
-export function createTrustedTime(clock: Clock, begin: number | undefined): TrustedTime {
-  let reached = begin ?? clock.now();
-  return {
-    now: () => Math.min(reached, clock.now()),
-    get reached() {
-      return reached;
-    },
-    pass(ms) {
-      const step = ms * CATCH_UP;
-      reached = Math.max(Math.min(reached, clock.now()) + step, reached - step);
     },
   };
 }
