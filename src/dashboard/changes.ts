@@ -130,7 +130,7 @@ function pauseOf({ accountId, ...what }: Filter, flow: Flow, change: (target: Fl
 }
 
 function refuse(): never {
-  throw new UsageError("option-invalid", "The dashboard has no such change.");
+  throw new UsageError("option-invalid", "The dashboard got a change that it does not know.");
 }
 
 function toSelection({ ids, filter }: Asked): Selection {

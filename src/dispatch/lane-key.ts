@@ -31,7 +31,11 @@ function laneFrom(call: () => unknown, warn: Registration["warnOfLane"]): string
     const given = call();
     if (typeof given === "string" || Number.isFinite(given)) return String(given);
     catchRejection(given);
-    warn(new TypeError(`The lane function gave ${typeof given === "number" ? given : typeof given}.`));
+    warn(
+      new TypeError(
+        `The lane function gave ${typeof given === "number" ? given : typeof given}, expected a text or a number at once.`,
+      ),
+    );
   } catch (error) {
     catchRejection(error);
     warn(error);

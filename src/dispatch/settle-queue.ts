@@ -112,7 +112,7 @@ export function createSettleQueue(
   /** In turns with its own outcomes. For its caller the claim is lost: those do not count. */
   async function bury(waiting: Waiting): Promise<void> {
     const { settlement } = waiting;
-    const error = new StorageError("job-unsettled", "The inbox does not take what became of this job.");
+    const error = new StorageError("job-unsettled", "The inbox refuses to store how this job ended.");
     const dead = { claim: settlement.claim, outcomes: toDead(settlement.claim, error, clock.now()) };
 
     function endBuried(_: Waiting, result: unknown): boolean {

@@ -257,7 +257,7 @@ function newStep(): StepState {
   return { isDue: false, hasMoved: false, still: 0, cause: undefined, maybe: undefined };
 }
 
-const NOTHING = new StorageError("inbox-withholds", "It gives nothing, although something is due.");
+const NOTHING = new StorageError("inbox-withholds", "The inbox gives no work, although some is due.");
 
 const CLOSED = "The receiver closed while the inbox had not answered.";
 

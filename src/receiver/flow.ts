@@ -129,7 +129,7 @@ function toPaused(verb: string, what: FlowTarget): Paused {
   if (consumer !== undefined && (typeof consumer !== "string" || consumer === ""))
     throw invalid(verb, `${kindOf(consumer)} as consumer`, "its name");
   if (consumer === undefined && accountId === undefined)
-    throw invalid(verb, "neither a consumer nor an account", "at least one: nothing pauses all at once by mistake");
+    throw invalid(verb, "neither a consumer nor an account", "at least one, so that nobody pauses everything by mistake");
   return { consumer, accountId };
 }
 

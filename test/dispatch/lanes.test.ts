@@ -179,7 +179,11 @@ describe("a lane given by a function of the event", () => {
     expect(log.of("lane-invalid")).toMatchObject([
       {
         level: "warn",
-        facts: { consumer: "default", err: { message: "The lane function gave NaN." }, fix: expect.any(String) },
+        facts: {
+          consumer: "default",
+          err: { message: "The lane function gave NaN, expected a text or a number at once." },
+          fix: expect.any(String),
+        },
         message: expect.stringContaining('on("email")'),
       },
     ]);

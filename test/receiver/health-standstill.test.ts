@@ -35,13 +35,13 @@ describe("an inbox that does not move is a problem after 15 s; where it gives no
   const WAYS: readonly (readonly [string, string, (own: Verbs) => Partial<Verbs>, mayHelp: boolean])[] = [
     [
       "it withholds jobs that are due",
-      "Nothing was started for 15 s: It gives nothing, although something is due.",
+      "Nothing was started for 15 s: The inbox gives no work, although some is due.",
       () => ({ claim: async () => ({ claims: [], suspects: false, nextDueAt: undefined }) }),
       true,
     ],
     [
       "it withholds a job whose time has come by its own word",
-      "Nothing was started for 15 s: It gives nothing, although something is due.",
+      "Nothing was started for 15 s: The inbox gives no work, although some is due.",
       (own) => ({
         claim: async () => ({ claims: [], suspects: false, nextDueAt: 0 }),
         stats: () => ({ ...own.stats(), waiting: 0 }),

@@ -99,7 +99,7 @@ function toRow({ consumer, accountId, waiting, since, until, reason }: FlowPause
 /** @throws CommandError for neither of the two */
 function toTarget(consumer: string | undefined, accountId: number | undefined): Parameters<Flow["resume"]>[0] {
   if (consumer !== undefined || accountId !== undefined) return { consumer, accountId };
-  throw new CommandError(EXIT.usage, "Got neither --consumer nor --account: say what.");
+  throw new CommandError(EXIT.usage, "Got neither --consumer nor --account, expected one of them: what is paused.");
 }
 
 function toWords({ consumer, accountId }: FlowTarget): string {

@@ -13,7 +13,7 @@ export function withParts<C extends object>(client: C, send: Send): C {
 export function sendOf(client: object): Send {
   const send = sends.get(client);
   if (send !== undefined) return send;
-  throw new UsageError("client-unknown", "The client is none that createClient, clients() or createApplication gave.", {
+  throw new UsageError("client-unknown", "The client was not made by createClient, clients() or createApplication.", {
     fix: "Give the object itself: a copy of it has no connection.",
   });
 }

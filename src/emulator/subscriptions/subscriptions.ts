@@ -70,7 +70,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       const url = toNotificationUrl(notificationUrl, deps.allowRemote);
       const flaw = await handshake(url, { ...deps, random: deps.random() });
       if (flaw !== undefined) throw new UsageError("handshake-failed", flaw);
-      if (!deps.isOpen(account)) throw new UsageError("account-not-found", `Account ${account.id} was taken away.`);
+      if (!deps.isOpen(account)) throw new UsageError("account-not-found", `Account ${account.id} was removed.`);
       const subscription: Subscription = {
         id: nextId,
         accountId: account.id,

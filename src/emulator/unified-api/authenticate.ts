@@ -20,7 +20,7 @@ export function accountOf({ accounts }: EmulatedService, context: Context): Acco
     context.header("Retry-After", String(Math.ceil(waitMs / 1_000)));
     throw new ApiError(429, "tooManyRequests", "The account has made all calls of this second. Retry later.");
   }
-  throw new ApiError(401, "unauthorized", "The bearer token is not one of an account's.");
+  throw new ApiError(401, "unauthorized", "The bearer token does not belong to an account.");
 }
 
 /** The same, of an account whose mailbox the service can reach. @throws ApiError 401, 429 */

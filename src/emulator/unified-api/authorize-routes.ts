@@ -63,7 +63,7 @@ export function authorizeRoutes(service: EmulatedService): readonly Route[] {
   /** @throws ApiError 400 for a signature that is wrong or missing, or a token that is none */
   function assertUser({ userId, timestamp, userSignature, token }: z.output<typeof AUTHORIZE_USER>): void {
     if (token !== undefined && !prepared.has(token))
-      throw new ApiError(400, "token.notValid", "The token is none of POST /v1/auth/prepare.");
+      throw new ApiError(400, "token.notValid", "The token was not given by POST /v1/auth/prepare.");
     if (userId === undefined) return;
     const signature = createHmac("sha256", service.appSecret)
       .update(`${userId}${timestamp ?? ""}`)
@@ -104,7 +104,7 @@ export function authorizeRoutes(service: EmulatedService): readonly Route[] {
         accountsByCode.delete(param("code"));
         // A reset takes accounts away.
         if (account === undefined || service.accounts.get(account.id) !== account)
-          throw new ApiError(400, "code.notValid", "The code is none, or was used before.");
+          throw new ApiError(400, "code.notValid", "The code is not known, or was used before.");
         return toAuthorised(account);
       },
     });

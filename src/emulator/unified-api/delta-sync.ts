@@ -75,7 +75,7 @@ export function createDeltaSync<S>(windowSchema: z.ZodType<S>, options: DeltaSyn
   function readToken(text: string, { resource, now }: DeltaSource<S>, chain: Chain): Token {
     const result = TOKEN.safeParse(parsed(text));
     if (!result.success || result.data.resource !== resource || result.data.chain !== chain)
-      throw new ApiError(400, "token.notValid", `The token is none of the chain "${chain}" of ${resource}.`);
+      throw new ApiError(400, "token.notValid", `The token does not belong to the chain "${chain}" of ${resource}.`);
     if (now - result.data.issuedAt <= tokenLifeMs) return result.data;
     throw new ApiError(410, "token.expired", "The token has expired. Start the sync again.");
   }

@@ -137,7 +137,7 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
   [
     /^42501$/,
     (detail, options) =>
-      new StatementError("permission-missing", `The role may not do that. ${detail}`, {
+      new StatementError("permission-missing", `The role of the connection lacks a permission. ${detail}`, {
         ...options,
         fix: "As the owner of the tables, or a role that may create schemas, run the SQL of `npx hookline inbox migrate --print --role ROLE`, with the role of the connection for ROLE.",
       }),
@@ -153,12 +153,12 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
   [
     /^(40001|40P01)$/,
     (detail, options) =>
-      new StatementError("storage-failed", `Another transaction was in the way; it is tried again. ${detail}`, options),
+      new StatementError("storage-failed", `Another transaction was in the way; the statement is tried again. ${detail}`, options),
   ],
   [
     /^55P03$/,
     (detail, options) =>
-      new StatementError("storage-failed", `Others hold a lock, and it was not waited for any longer. ${detail}`, {
+      new StatementError("storage-failed", `Another session holds a lock, and the statement stopped waiting for it. ${detail}`, {
         ...options,
         fix: "Look in `pg_locks` and `pg_stat_activity` for who holds it, and for a `lock_timeout` of the role or the database that is too short.",
       }),
@@ -166,7 +166,7 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
   [
     /^57014$/,
     (detail, options) =>
-      new StatementError("storage-failed", `A statement was cancelled. ${detail}`, {
+      new StatementError("storage-failed", `The server cancelled a statement. ${detail}`, {
         ...options,
         fix: "Look for a `statement_timeout` of the role or the database that is too short, and for who holds a lock.",
       }),

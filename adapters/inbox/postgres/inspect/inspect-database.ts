@@ -165,7 +165,7 @@ function openToRead(pool: Pool, ident: string, options: PostgresOptions): Workin
 }
 
 function refuse(): Promise<never> {
-  return Promise.reject(new StorageError("storage-failed", "The inbox is open to read."));
+  return Promise.reject(new StorageError("storage-failed", "The inbox was opened to read only: it changes nothing."));
 }
 
 async function statsOf(queries: Queries, ident: string, now: number): Promise<DatabaseStats> {

@@ -145,7 +145,7 @@ const NAME_IT = "Name the file that the receiver was given: sqliteInbox(file).";
 
 const READ_ONLY: TaskError = {
   code: "storage-failed",
-  message: "The inbox is open to read.",
+  message: "The inbox was opened to read only: it changes nothing.",
   fix: undefined,
   errcode: undefined,
 };
