@@ -43,11 +43,23 @@ export function bullmqInbox(queue: BullmqQueueLike, options: BullmqInboxOptions 
     limits: { messages, batchBytes: Infinity, messageBytes: Infinity },
     async send(batch) {
       const opts = { ...JOB_OPTIONS, ...queue.defaultJobOptions };
-      await queue.addBulk(
+      const jobs = await queue.addBulk(
         batch.map((delivery) => ({ name: "delivery", data: delivery, opts: { ...opts, jobId: delivery.id } })),
+      );
+      if (!Array.isArray(jobs)) return undefined;
+      const made = jobs as readonly ({ readonly id?: unknown } | undefined)[];
+      return batch.map(({ id }, place) =>
+        made[place]?.id === id ? TAKEN : { status: "rejected", reason: notTaken() },
       );
     },
   });
+}
+
+const TAKEN: PromiseSettledResult<undefined> = { status: "fulfilled", value: undefined };
+
+/** With another job's id: that one stands for it. */
+function notTaken(): Error {
+  return new Error("BullMQ dropped the job: leave `deduplication` out of the queue's `defaultJobOptions`.");
 }
 
 /**

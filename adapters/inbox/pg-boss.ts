@@ -8,8 +8,10 @@ export type { ConsumerOptions, GroupBy };
 
 /** pg-boss, started. */
 export interface PgBossLike {
-  /** Resolves when the jobs are committed. */
-  insert(name: string, jobs: PgBossJob[]): Promise<unknown>;
+  /** Resolves when the jobs are committed, with the ids of those that the queue's policy takes. */
+  insert(name: string, jobs: PgBossJob[], options?: { returnId?: boolean }): Promise<unknown>;
+  /** Asked where `insert` gives no ids. Without it all are taken. */
+  findJobs?(name: string, options: { id: string }): Promise<readonly unknown[]>;
 }
 
 /** A job to insert. */
@@ -68,7 +70,7 @@ export function pgBossInbox(boss: PgBossLike, options: PgBossInboxOptions): Inbo
     // One statement: its values are JSON, which PostgreSQL limits to 1 GB.
     limits: { messages: 500, batchBytes: 16 * 1024 * 1024, messageBytes: Infinity },
     async send(batch) {
-      await boss.insert(
+      const made = await boss.insert(
         queue,
         batch.map((delivery) => ({
           id: delivery.id,
@@ -76,9 +78,26 @@ export function pgBossInbox(boss: PgBossLike, options: PgBossInboxOptions): Inbo
           ...(group === undefined ? {} : { singletonKey: groupKeyOf(delivery, group) }),
           ...RETRIES,
         })),
+        { returnId: true },
+      );
+      if (!Array.isArray(made) && boss.findJobs === undefined) return undefined;
+      const ids = new Set(Array.isArray(made) ? (made as unknown[]) : []);
+      const isThere = async (id: string): Promise<boolean> =>
+        ids.has(id) || (ids.size === 0 && (await boss.findJobs?.(queue, { id }))?.length === 1);
+      return Promise.all(
+        batch.map(async ({ id }) => ((await isThere(id)) ? TAKEN : { status: "rejected", reason: notTaken(queue) })),
       );
     },
   });
+}
+
+const TAKEN: PromiseSettledResult<undefined> = { status: "fulfilled", value: undefined };
+
+/** Policies that keep one job for each key, or for all, drop the others without an error. */
+function notTaken(queue: string): Error {
+  return new Error(
+    `pg-boss dropped the job, as the policy of the queue "${queue}" says. Create it with the policy "standard" or "key_strict_fifo".`,
+  );
 }
 
 /**

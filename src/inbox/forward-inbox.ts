@@ -1,15 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { assertOptions, kindOf } from "../assert.ts";
-import { StorageError, UsageError } from "../errors.ts";
+import { isHooklineError, StorageError, UsageError } from "../errors.ts";
 import { catchRejection } from "../thrown.ts";
 import { toStored, type StoredDelivery, type StoreResult } from "./port/delivery.ts";
 import type { Inbox, StorageKind, WritingInbox } from "./port/inbox.ts";
 import type { Tombstones } from "./port/tombstones.ts";
 
 /**
- * Stores nothing itself: hands deliveries to the user's own queue. When `store` resolves they are answered 200; when it rejects, all
- * deliveries of that call are answered 503 and redelivered. Where a queue refuses some of them, `store` resolves with a settled result for
- * each: a rejected one is answered 503. `receiver.accept` and `receiver.handle` are for that queue's consumer.
+ * Stores nothing itself: hands deliveries to the user's own queue. When `store` resolves they are answered 200. When it rejects, it is called
+ * again with parts of them, since one delivery may be the cause; what it rejects alone is answered 503 and redelivered, and so are all
+ * where the first ones fail alone, too. Where a queue refuses some of them, `store` resolves with a settled result for each: a
+ * rejected one is answered 503. `receiver.accept` and `receiver.handle` are for that queue's consumer.
  *
  * @param store gets the deliveries of one turn of the event loop, at most 500 or 4 MiB; resolves with nothing, or with one result a delivery, in order
  * @param options `storage`: what your queue survives. "network": the end of this machine or function; "disk": the end of the process; "memory": nothing @default "network"
@@ -26,20 +27,25 @@ export function forwardInbox<K extends StorageKind = "network">(
       `forwardInbox got ${typeof store}, expected a function that stores deliveries.`,
     );
   assertOptions("forwardInbox", options, { storage: true });
+  /** All that are refused together have one reason. */
+  async function send(stored: readonly StoredDelivery[]): Promise<readonly Result[]> {
+    try {
+      const results = (await store(stored)) ?? undefined;
+      if (results === undefined) return stored.map(() => TAKEN);
+      const error = checkResults(results, stored.length);
+      return error === undefined ? results : stored.map(() => ({ status: "rejected", reason: error }));
+    } catch (reason) {
+      return stored.map(() => ({ status: "rejected", reason }));
+    }
+  }
+
   const inbox: WritingInbox<K> = {
     storage: options.storage ?? ("network" as K),
     open: async () => {},
     store: async (deliveries) => {
       const stored = deliveries.map(({ delivery }) => toStored(randomUUID(), delivery));
-      try {
-        const results = (await store(stored)) ?? undefined;
-        if (results === undefined) return stored.map(({ id }) => toResult(id));
-        const error = checkResults(results, stored.length);
-        return stored.map(({ id }, place) => error ?? toResult(id, results[place]));
-      } catch (cause) {
-        const error = refused(cause);
-        return stored.map(() => error);
-      }
+      const results = await sendApart(stored, send);
+      return stored.map(({ id }, place) => toResult(id, results[place]));
     },
     tombstones: NO_TOMBSTONES,
     ready: () => ({ ready: true }),
@@ -48,12 +54,52 @@ export function forwardInbox<K extends StorageKind = "network">(
   return inbox;
 }
 
-function toResult(id: string, result?: PromiseSettledResult<unknown>): StoreResult | StorageError {
-  if (result?.status === "rejected") return refused(result.reason);
-  return { id, expanded: false, duplicates: [], conflicts: [] };
+type Result = PromiseSettledResult<unknown>;
+type Send = (stored: readonly StoredDelivery[]) => Promise<readonly Result[]>;
+
+const TAKEN: Result = { status: "fulfilled", value: undefined };
+
+/** Of what was refused together so many are sent alone first: where all of those fail, it is the queue that fails. */
+const MOST_AT_FIRST = 2;
+
+/** One of those that were refused together may be the cause, and all of them would come again together: they are sent in parts. */
+async function sendApart(stored: readonly StoredDelivery[], send: Send): Promise<readonly Result[]> {
+  const results = [...(await send(stored))];
+  for (const places of refusedTogether(results)) {
+    const given = places.flatMap((place) => stored[place] ?? []);
+    const again: Result[] = [];
+    for (const one of given.slice(0, MOST_AT_FIRST)) again.push(...(await send([one])));
+    if (again.every(isRejected)) break;
+    again.push(...(await sendHalves(given.slice(MOST_AT_FIRST), send)));
+    for (const [index, place] of places.entries()) results[place] = again[index] as Result;
+  }
+  return results;
 }
 
-function refused(cause: unknown): StorageError {
+async function sendHalves(stored: readonly StoredDelivery[], send: Send): Promise<readonly Result[]> {
+  if (stored.length === 0) return [];
+  const results = await send(stored);
+  if (stored.length === 1 || !results.every(isRejected)) return results;
+  const middle = stored.length >> 1;
+  return [...(await sendHalves(stored.slice(0, middle), send)), ...(await sendHalves(stored.slice(middle), send))];
+}
+
+/** Places of results that share their reason. */
+function refusedTogether(results: readonly Result[]): readonly (readonly number[])[] {
+  const places = new Map<unknown, number[]>();
+  for (const [place, result] of results.entries()) {
+    if (!isRejected(result) || isHooklineError(result.reason, "forward-results")) continue;
+    places.set(result.reason, [...(places.get(result.reason) ?? []), place]);
+  }
+  return [...places.values()].filter(({ length }) => length > 1);
+}
+
+const isRejected = (result: Result): result is PromiseRejectedResult => result.status === "rejected";
+
+function toResult(id: string, result: Result | undefined): StoreResult | StorageError {
+  if (result?.status !== "rejected") return { id, expanded: false, duplicates: [], conflicts: [] };
+  const { reason: cause } = result as { readonly reason: unknown };
+  if (isHooklineError(cause, "forward-results")) return cause;
   catchRejection(cause); // `throw fetch(url)` throws a promise
   return new StorageError("storage-failed", "The queue behind forwardInbox rejected the delivery.", { cause });
 }

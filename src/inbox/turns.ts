@@ -87,7 +87,7 @@ export function createTurns(): Turns {
   /** So many more of its claims may begin. */
   function freeOf({ consumer = "", account }: Owner, taken: number): number {
     if (rules === undefined) return Infinity;
-    return rules.isHeld(consumer, account) ? 0 : rules.perAccount(consumer) - taken;
+    return rules.isHeld(consumer, account) ? 0 : rules.perAccount(consumer, account) - taken;
   }
 
   function freeIn(place: Place): number {

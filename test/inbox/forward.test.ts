@@ -71,6 +71,41 @@ describe("forwardInbox", () => {
     ]);
   });
 
+  /** A queue that takes no call in which one of these is, and the sizes of its calls. */
+  function refusing(...bodies: readonly string[]) {
+    const calls: number[] = [];
+    const taken: string[] = [];
+    const inbox = asWriting(
+      forwardInbox(async (deliveries) => {
+        calls.push(deliveries.length);
+        const texts = deliveries.map(({ bodyBase64 }) => Buffer.from(bodyBase64, "base64").toString());
+        if (texts.some((text) => bodies.includes(text))) throw new Error("one of them is refused");
+        taken.push(...texts);
+      }),
+    );
+    const store = (...texts: readonly string[]) =>
+      inbox.store(texts.map((text) => ({ delivery: makeDelivery(text), events: undefined })));
+    return { store, calls, taken };
+  }
+
+  test("one delivery that the queue refuses keeps none of its neighbours out", async () => {
+    const texts = Array.from({ length: 500 }, (_, place) => `delivery ${place}`);
+    const { store, calls, taken } = refusing("delivery 1", "delivery 321");
+    const results = await store(...texts);
+    const refused = results.flatMap((one, place) => (one instanceof Error ? place : []));
+    expect(refused).toEqual([1, 321]);
+    expect(taken).toEqual(texts.filter((_, place) => !refused.includes(place)));
+    expect(calls.length).toBeLessThan(30);
+  });
+
+  test("a queue that refuses all is asked for three parts at most", async () => {
+    const texts = Array.from({ length: 500 }, (_, place) => `delivery ${place}`);
+    const { store, calls } = refusing(...texts);
+    const results = await store(...texts);
+    expect(results.every((one) => one instanceof Error)).toBe(true);
+    expect(calls).toEqual([500, 1, 1]);
+  });
+
   const done = { status: "fulfilled", value: undefined };
   test.each<[string, unknown, string]>([
     ["fewer results than deliveries", [done], "1 results for 2 deliveries"],

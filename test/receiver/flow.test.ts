@@ -89,6 +89,27 @@ describe("`perAccount`", () => {
     expect(calls.map(({ event }) => event.accountId)).toEqual([1, 1, 2, 1]);
   });
 
+  test("a handler that is stuck keeps its lane, and none of the calls that its account may have", async () => {
+    const { receiver, send, pass, clock } = rig({ graceMs: 1_000 });
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler, { perAccount: 1, timeoutMs: 10_000 });
+    await receiver.start();
+    await send(mailsOf(1, ...many(3)));
+    await pass();
+    expect(calls).toHaveLength(1);
+    await clock.advance(11_000);
+    await pass();
+    expect(calls).toHaveLength(2);
+    calls[1]?.end();
+    await pass();
+    expect(calls).toHaveLength(3);
+    // It ends after all: no call more may run than before.
+    calls[0]?.end();
+    await send(mailsOf(1, ...many(5)));
+    await pass();
+    expect(calls).toHaveLength(3);
+  });
+
   test.each([0, -1, Number.NaN, 1.5, "2"])("%s is refused", (perAccount) => {
     const { receiver } = rig();
     expect(() => receiver.on("email", () => {}, { perAccount: perAccount as number })).toThrow(UsageError);

@@ -244,9 +244,13 @@ export function createPrefetcher(
       }
       releaseAhead((claim) => lost.has(claim)); // their lanes wait for it
     },
-    settled: (claim) => isolated.get(claim)?.(),
+    settled(claim) {
+      isolated.get(claim)?.();
+      flow.settled(claim);
+    },
     overdue(claim) {
       isolated.get(claim)?.();
+      flow.overdue(claim);
       wake(); // nothing is settled that would wake the loop
     },
     stop() {

@@ -37,11 +37,11 @@ export interface ClaimRules {
    * share one turn. Within an account, and with `none`, the lane that became ready first is claimed first.
    */
   readonly fairness: "account" | "none";
-  /** Most claims at once of one account and this consumer; Infinity: any number. Never changes. */
-  perAccount(consumer: string): number;
+  /** Most claims at once of one account and this consumer; Infinity: any number. One more for each of its handlers that is stuck. */
+  perAccount(consumer: string, accountId?: number): number;
   /** Whether nothing of this account and consumer is to be claimed. */
   isHeld(consumer: string, accountId: number | undefined): boolean;
-  /** Grows when something is held no more. */
+  /** Grows when something is held no more, or `perAccount` has grown. */
   readonly version: number;
   /** Whether a stored pause is why it is held: such jobs may wait for days, in the storage alone. */
   isPaused(consumer: string, accountId: number | undefined): boolean;

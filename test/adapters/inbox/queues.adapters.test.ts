@@ -56,6 +56,14 @@ describe("BullMQ", () => {
     expect(other?.opts).toMatchObject({ attempts: 3, priority: 5, jobId: other?.data.id });
   });
 
+  test("a job that deduplication drops is not stored", async () => {
+    const addBulk = async (jobs: { data: StoredDelivery }[]) =>
+      jobs.map(({ data }, place) => ({ id: place === 1 ? "another" : data.id }));
+    const [one, other] = await store(bullmqInbox({ addBulk }), 1, 2);
+    expect(one).toMatchObject({ expanded: false });
+    expect(other).toMatchObject({ cause: { message: expect.stringContaining("deduplication") as string } });
+  });
+
   test("a job fails with what failed, and for good where no retry helps", async () => {
     const { receiver, seen } = handling();
     const run = bullmqProcessor(receiver);
@@ -102,6 +110,18 @@ describe("pg-boss", () => {
       expect(id).toBe(data.id);
       expect(retries).toMatchObject({ retryLimit: 2_880, retryDelay: 30 });
     }
+  });
+
+  test("a job that the queue's policy drops is not stored", async () => {
+    const boss = { insert: async (_: string, jobs: PgBossJob[]) => jobs.slice(0, 1).map(({ id }) => id) };
+    const [one, other] = await store(pgBossInbox(boss, { queue: "deliveries" }), 1, 2);
+    expect(one).toMatchObject({ expanded: false });
+    expect(other).toMatchObject({ cause: { message: expect.stringContaining("policy") as string } });
+    const none = { insert: async () => null, findJobs: async () => [] };
+    expect(await store(pgBossInbox(none, { queue: "deliveries" }), 3)).toMatchObject([{ code: "storage-failed" }]);
+    // An earlier version gives no ids, and has the job.
+    const earlier = { insert: async () => null, findJobs: async () => [{}] };
+    expect(await store(pgBossInbox(earlier, { queue: "deliveries" }), 4)).toMatchObject([{ expanded: false }]);
   });
 
   test("a batch fails as a whole, unless each of its jobs may end by itself", async () => {

@@ -54,13 +54,23 @@ describe("deliveries as messages", () => {
     expect((await sent([1, 50 * KIB, 2])).batches).toEqual([[1], [50 * KIB], [2]]);
   });
 
-  test("of a batch that is rejected are not stored; those of the next one are", async () => {
+  test("of a batch that is rejected, also in parts, are not stored; those of the next one are", async () => {
     const { results } = await sent([1, 2, 3, 4], {
       send: async (messages) => {
-        if (messages.length === 3) throw new Error("throttled");
+        if (messages.some(({ bodyBase64 }) => Buffer.from(bodyBase64, "base64").length < 4))
+          throw new Error("throttled");
       },
     });
     expect(results.map((one) => one instanceof Error)).toEqual([true, true, true, false]);
+  });
+
+  test("of which one is the cause that its batch is rejected are stored, but for that one", async () => {
+    const { results } = await sent([1, 2, 3, 4], {
+      send: async (messages) => {
+        if (messages.some(({ bodyBase64 }) => Buffer.from(bodyBase64, "base64").length === 3)) throw new Error("no");
+      },
+    });
+    expect(results.map((one) => one instanceof Error)).toEqual([false, false, true, false]);
   });
 
   test("of which the queue refuses one are stored, but for that one", async () => {
