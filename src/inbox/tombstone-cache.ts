@@ -15,6 +15,8 @@ export interface TombstoneCache extends Pick<Tombstones, "isEmpty" | "find"> {
 
 export interface TombstoneCacheParts {
   readonly now: () => number;
+  /** Whether it is as the storage has it. Else none is found: a 422 by one that another process has lifted would delete its subscription. @default always */
+  readonly isCurrent?: () => boolean;
   /** Writes the last hit, which keeps a tombstone from expiring: once an hour at most. A rejection has no effect: an hour's later hit is written. */
   readonly writeHit?: (hit: Tombstone) => Promise<unknown>;
   /** How a source stands in the storage, where that is not the text itself. */
@@ -29,6 +31,7 @@ interface Cached {
 
 export function createTombstoneCache({
   now,
+  isCurrent = () => true,
   writeHit,
   toKey = (source) => source,
 }: TombstoneCacheParts): TombstoneCache {
@@ -49,7 +52,7 @@ export function createTombstoneCache({
     find(subscription, source) {
       const own = source === undefined ? undefined : alive(keyOf(subscription, source));
       const cached = own ?? alive(keyOf(subscription, undefined));
-      if (cached === undefined) return undefined;
+      if (cached === undefined || !isCurrent()) return undefined;
       const hit = { ...cached.tombstone, source: own && source, lastHit: now() };
       const isDue = hit.lastHit - cached.writtenHit >= HIT_EVERY_MS;
       const writtenHit = isDue ? hit.lastHit : cached.writtenHit;

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { readStats } from "../../../adapters/inbox/postgres/upkeep/read-stats.ts";
 import { createPostgresTombstones } from "../../../adapters/inbox/postgres/upkeep/tombstones.ts";
 import { HIT_EVERY_MS } from "../../../src/inbox/tombstone-cache.ts";
@@ -63,6 +63,19 @@ test("a tombstone lives for its time after its last hit, and not a millisecond l
   now += 1;
   expect(await other.list()).toEqual([]);
   expect(other.find(7, "any")).toBeUndefined();
+});
+
+test("none is found when the server was not asked for 5 s: another process may have lifted it", async () => {
+  const { pool, ident } = await openTables();
+  const tombstones = createPostgresTombstones({ ident: () => ident, pool, now: () => NOW });
+  await tombstones.put({ subscription: 7, source: undefined, reason: "no" });
+  expect(tombstones.find(7, "crm")).toMatchObject({ reason: "no" });
+  const real = performance.now.bind(performance);
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => real() + 5_000);
+  onTestFinished(() => void clock.mockRestore());
+  expect(tombstones.find(7, "crm")).toBeUndefined();
+  await tombstones.refresh();
+  expect(tombstones.find(7, "crm")).toMatchObject({ reason: "no" });
 });
 
 test("of two looks the one that began later counts, whichever answers first", async () => {

@@ -117,6 +117,7 @@ class World {
     this.answer = undefined; // it is for the lanes before
     this.lanes.beginLoad();
     for (const id of this.file.keys()) this.lanes.append(this.rowOf(id), this.now);
+    this.lanes.endLoad();
   }
 }
 

@@ -4,8 +4,12 @@ import type { ThreadClient } from "../../../adapters/inbox/sqlite/thread/thread-
 import { createWorkerState } from "../../../adapters/inbox/sqlite/work/worker-state.ts";
 import { StorageError } from "../../../src/errors.ts";
 import { toLogger } from "../../../src/logger.ts";
+import { openThread } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { eventually } from "../../support/eventually.ts";
 import { openInline } from "./inline-thread.ts";
-import { folderFor } from "./on-disk.ts";
+import { folderFor, onDisk } from "./on-disk.ts";
+import { HOUR, later, run } from "./retries.ts";
 
 /** A file with a process that works on it. */
 async function working() {
@@ -44,4 +48,44 @@ test("and is not where another process took over meanwhile, however often", asyn
     await other.takeOver(channel);
     await expect(owner.resume(channel)).rejects.toMatchObject({ code: "epoch-stale" });
   }
+});
+
+test("a delivery that comes while a full memory is read again makes no job run twice", async () => {
+  const maxJobs = 4_000;
+  let lose = (): void => {};
+  let onPage = (): void => {};
+  let pages = 0;
+  const { inbox, clock, isReady } = await onDisk({
+    maxJobs,
+    async openThread(options, events) {
+      const channel = await openThread(options, events);
+      lose = () => {
+        channel.abandon();
+        events.ended(new StorageError("thread-lost", "the thread is gone"));
+      };
+      return {
+        ...channel,
+        async run(batch) {
+          const result = await channel.run(batch);
+          if (batch.tasks[0]?.verb === "openJobs" && (pages += 1) === 2) onPage();
+          return result;
+        },
+      };
+    },
+  });
+  const lanes = Array.from({ length: maxJobs / 2 }, (_, place) => `lane ${place}`);
+  const both = lanes.flatMap((lane) => ["first", "second"].map((which) => ({ id: `${which} of ${lane}`, lane })));
+  for (let from = 0; from < maxJobs; from += 500) await inbox.store([mail(both.slice(from, from + 500))]);
+  await run(inbox, later(clock, HOUR));
+  let answered = false;
+  onPage = () => void inbox.store([mail(["meanwhile"])]).then(() => (answered = true));
+  pages = 0;
+  lose();
+  await isReady();
+  await eventually(() => expect(answered).toBe(true));
+  clock.jump(HOUR);
+  const names = (await run(inbox)).filter((name) => name !== "meanwhile");
+  expect(names).toHaveLength(maxJobs);
+  expect(new Set(names).size).toBe(maxJobs);
+  expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 });
 });

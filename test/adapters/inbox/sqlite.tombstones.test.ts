@@ -1,5 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
+import { openThread } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
+import { StorageError } from "../../../src/errors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { onDisk } from "./on-disk.ts";
 
@@ -12,4 +14,29 @@ test.each([undefined, "", "crm"])("a hit of a tombstone is written for who opens
   onTestFinished(() => db.close());
   const hit = db.prepare("SELECT last_hit FROM tombstone");
   await eventually(() => expect(hit.get()).toEqual({ last_hit: clock.now() }));
+});
+
+test("none is found while the file cannot be opened: another process may have lifted it", async () => {
+  let lose = (): void => {};
+  let isOut = false;
+  const { inbox, isReady, clock } = await onDisk({
+    async openThread(options, events) {
+      if (isOut) throw new StorageError("too-many-files", "EMFILE");
+      const channel = await openThread(options, events);
+      lose = () => {
+        channel.abandon();
+        events.ended(new StorageError("thread-lost", "the thread is gone"));
+      };
+      return channel;
+    },
+  });
+  await inbox.tombstones.put({ subscription: 5, source: undefined, reason: "gone" });
+  expect(inbox.tombstones.find(5, "crm")).toMatchObject({ reason: "gone" });
+  isOut = true;
+  lose();
+  expect(inbox.tombstones.find(5, "crm")).toBeUndefined();
+  isOut = false;
+  await clock.advance(60_000);
+  await isReady();
+  expect(inbox.tombstones.find(5, "crm")).toMatchObject({ reason: "gone" });
 });

@@ -153,15 +153,23 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
   [
     /^(40001|40P01)$/,
     (detail, options) =>
-      new StatementError("storage-failed", `Another transaction was in the way; the statement is tried again. ${detail}`, options),
+      new StatementError(
+        "storage-failed",
+        `Another transaction was in the way; the statement is tried again. ${detail}`,
+        options,
+      ),
   ],
   [
     /^55P03$/,
     (detail, options) =>
-      new StatementError("storage-failed", `Another session holds a lock, and the statement stopped waiting for it. ${detail}`, {
-        ...options,
-        fix: "Look in `pg_locks` and `pg_stat_activity` for who holds it, and for a `lock_timeout` of the role or the database that is too short.",
-      }),
+      new StatementError(
+        "storage-failed",
+        `Another session holds a lock, and the statement stopped waiting for it. ${detail}`,
+        {
+          ...options,
+          fix: "Look in `pg_locks` and `pg_stat_activity` for who holds it, and for a `lock_timeout` of the role or the database that is too short.",
+        },
+      ),
   ],
   [
     /^57014$/,

@@ -14,6 +14,9 @@ export interface PostgresTombstones extends Tombstones {
   refresh(): Promise<void>;
 }
 
+/** It is looked at each second. Where the server is away, others may have lifted some. */
+const MOST_AGE_MS = 5_000;
+
 interface Read {
   readonly version: string;
   /** Null: nothing changed. */
@@ -29,7 +32,14 @@ export function createPostgresTombstones({
   readonly pool: Pool;
   readonly now: () => number;
 }): PostgresTombstones {
-  const cache = createTombstoneCache({ now, writeHit, toKey });
+  /** Of the last look that was answered, by the monotonic clock: when it began. */
+  let lookedAt = -Infinity;
+  const cache = createTombstoneCache({
+    now,
+    isCurrent: () => performance.now() - lookedAt < MOST_AGE_MS,
+    writeHit,
+    toKey,
+  });
   /** Which tombstones of which tables these are. */
   let seen: { readonly of: string; readonly version: string } | undefined;
   let begun = 0;
@@ -39,6 +49,7 @@ export function createPostgresTombstones({
     const mine = (begun += 1);
     const of = ident();
     const known = seen?.of === of ? seen.version : null;
+    const askedAt = performance.now();
     const row = await oneRow<Read>(
       impatient(pool),
       /* sql */ `select v.version, case when v.version is distinct from ${known === null ? "null" : `'${inLiteral(known)}'`} then (
@@ -49,6 +60,7 @@ export function createPostgresTombstones({
     // A later look, or a change by this process, may have come before.
     if (mine < read) return;
     read = mine;
+    lookedAt = askedAt;
     if (row.all === null) return;
     if (known === null) cache.clear();
     seen = { of, version: row.version };

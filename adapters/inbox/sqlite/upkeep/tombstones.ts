@@ -1,4 +1,4 @@
-import type { Tombstones } from "../../../../src/adapter.ts";
+import type { Tombstone, Tombstones } from "../../../../src/adapter.ts";
 import { createTombstoneCache } from "../../../../src/inbox/tombstone-cache.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
 
@@ -10,8 +10,10 @@ export interface FileTombstones extends Tombstones {
   readonly version: number | undefined;
 }
 
-export function createTombstones(commits: CommitQueue, now: () => number): FileTombstones {
-  const cache = createTombstoneCache({ now, writeHit: (hit) => commits.add("hitTombstone", hit) });
+/** @param isReadable whether the file can be asked: what other processes have lifted is seen */
+export function createTombstones(commits: CommitQueue, now: () => number, isReadable: () => boolean): FileTombstones {
+  const writeHit = (hit: Tombstone): Promise<unknown> => commits.add("hitTombstone", hit);
+  const cache = createTombstoneCache({ now, isCurrent: isReadable, writeHit });
   let version: number | undefined;
 
   async function refresh(): Promise<void> {

@@ -19,8 +19,9 @@ export interface Lanes
    * for which there is no room.
    */
   append(row: Row, now: number): void;
-  /** All jobs of the file are to be read, in the order of ids: none is parked any more. */
+  /** All jobs of the file are to be read, in the order of ids: none is parked any more. Until the end of that nothing leaves memory: it would be read again. */
   beginLoad(): void;
+  endLoad(): void;
   /** Whether a job that a commit makes is to be marked with it, and may run when it holds. */
   readonly speculate: Speculate;
   /** Undefined where too much is held already. @param events of them there are jobs */
@@ -58,13 +59,14 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     if (row.progress.state !== "waiting") rows.delete(row);
     else if (row.isMarked) speculative.add(row);
   });
+  let isLoading = false;
 
   const parking = createParking<Row>({
     maxJobs,
     book,
     rows: { size: () => rows.size, delete: rows.delete },
     add,
-    mayGo: ({ rows: all }) => !all.some(({ isMarked }) => isMarked),
+    mayGo: ({ rows: all }) => !isLoading && !all.some(({ isMarked }) => isMarked),
   });
 
   const isFree = (lane: string | undefined): boolean => lane === undefined || (book.isFree(lane) && !parking.has(lane));
@@ -86,7 +88,11 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       if (row.isMarked || speculative.marks(row.lane) || rows.size < maxJobs) add(row, now);
       else parking.park(row);
     },
-    beginLoad: () => parking.forget(),
+    beginLoad() {
+      isLoading = true;
+      parking.forget();
+    },
+    endLoad: () => void (isLoading = false),
     setWindow(lane, window) {
       parking.setWindow(lane, window);
       book.setWindow(lane, window);

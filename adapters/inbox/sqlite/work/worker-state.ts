@@ -112,7 +112,9 @@ export function createWorkerState(
     follow([], { after, to: Infinity, marked });
     for await (const [windows] of pages<LoadedWindow>(channel, "windows"))
       for (const [lane, since, upTo] of windows) mine.setWindow(lane, { since, upTo });
-    if (lanes === mine) isLoaded = true;
+    if (lanes !== mine) return;
+    mine.endLoad();
+    isLoaded = true;
   }
 
   async function begin(channel: ThreadClient): Promise<void> {
