@@ -92,8 +92,10 @@ export function createDashboard({ source, log, refreshMs }: DashboardDeps) {
       log.warn({ who: access.who, verb, code }, "the dashboard refused a change");
       return toJson(status, { code, message });
     };
-    if (crossSite(request)) return refuse(403, "dashboard-cross-site", "The dashboard takes changes from its own page only.");
-    if (access.change !== true) return refuse(403, "dashboard-read-only", "Your access lets you look, but change nothing.");
+    if (crossSite(request))
+      return refuse(403, "dashboard-cross-site", "The dashboard takes changes from its own page only.");
+    if (access.change !== true)
+      return refuse(403, "dashboard-read-only", "Your access lets you look, but change nothing.");
     const asked: AskedChange | string = await readChange(request);
     if (typeof asked === "string") return refuse(400, "dashboard-change-invalid", asked);
     const { status, body } = await changes.change(verb, asked, access.who);

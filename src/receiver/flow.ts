@@ -30,8 +30,8 @@ export interface FlowPause {
 /** Pauses and resumes handlers while deliveries are received as ever. */
 export interface Flow {
   /**
-   * Stored: holds in all processes on the inbox within 2 s, and after a restart. No further call starts; what runs ends, and what waits goes on
-   * merging. A pause of exactly the same is replaced.
+   * Stored: holds in all processes on the inbox within 2 s, and after a restart. No further call of a stored job starts; what runs ends, and
+   * what waits goes on merging. A pause of exactly the same is replaced.
    * @param options the reason is stored up to 1,000 characters; `until` is in the future
    * @throws UsageError `flow-invalid`; `flow-unsupported` where the inbox stores no pauses
    */
@@ -129,7 +129,11 @@ function toPaused(verb: string, what: FlowTarget): Paused {
   if (consumer !== undefined && (typeof consumer !== "string" || consumer === ""))
     throw invalid(verb, `${kindOf(consumer)} as consumer`, "its name");
   if (consumer === undefined && accountId === undefined)
-    throw invalid(verb, "neither a consumer nor an account", "at least one, so that nobody pauses everything by mistake");
+    throw invalid(
+      verb,
+      "neither a consumer nor an account",
+      "at least one, so that nobody pauses everything by mistake",
+    );
   return { consumer, accountId };
 }
 

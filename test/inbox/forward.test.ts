@@ -155,6 +155,11 @@ describe("forwardInbox", () => {
 describe("a stored delivery", () => {
   const HEADER = "x-aurinko-signature";
 
+  test("of a source with NUL is refused, as a mount refuses it", () => {
+    const stored = { ...toStored("d-1", makeDelivery("")), source: "a\0b" };
+    expect(() => fromStored(stored, HEADER, "accept")).toThrow(/text with NUL as its `source`/u);
+  });
+
   test("of the source null, as some queues have it, is of none", () => {
     const stored = { ...toStored("d-1", makeDelivery("")), source: null as unknown as string };
     expect(fromStored(stored, HEADER, "accept").source).toBeUndefined();

@@ -1,4 +1,4 @@
-import { kindOf } from "../../assert.ts";
+import { isSource, kindOfSource } from "../../assert.ts";
 import { UsageError } from "../../errors.ts";
 import type { SingleEvent } from "../../protocol/event-types.ts";
 
@@ -78,10 +78,10 @@ export function fromStored(
   }
   const { id, signedBy, headers } = stored;
   const source = stored.source ?? undefined; // a queue may write null for what is not there
-  if (source !== undefined && typeof source !== "string")
+  if (!isSource(source))
     throw new UsageError(
       "delivery-invalid",
-      `${caller}() got a stored delivery with ${kindOf(source)} as its \`source\`, expected a text.`,
+      `${caller}() got a stored delivery with ${kindOfSource(source)} as its \`source\`, expected a text without NUL.`,
       { fix: "Pass it what `forwardInbox` handed to your queue, unchanged." },
     );
   return {
