@@ -3,11 +3,12 @@ import { ClosedError, HooklineError, isHooklineError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import type { Seen } from "../inbox/port/seen-store.ts";
 import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
-import { entryCount, eventsOf, parseDocument } from "../protocol/envelope.ts";
+import { parseDocument } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { idempotencyKey } from "./calls/context.ts";
 import { createDirectContext, type DirectContext } from "./calls/direct-context.ts";
+import { eventsInParts } from "./delivery-events.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn, uniqueOf } from "./expand.ts";
 import type { Registration } from "./handlers.ts";
@@ -58,8 +59,6 @@ interface Places {
 
 /** Handlers without I/O keep the event loop no longer, milliseconds: a delivery may have a hundred thousand events. */
 const TURN_MS = 10;
-/** Events made at once. */
-const PART = 1_000;
 
 /** Without a time limit of the handler, milliseconds: as long as the longest of functions. */
 const LEASE_MS = 15 * 60 * 1_000;
@@ -79,6 +78,11 @@ export function createDirectHandling(
   let closed: ClosedError | undefined;
   let succeeded = 0;
 
+  function assertOpen(signal: AbortSignal | undefined): void {
+    if (closed !== undefined) throw closed;
+    signal?.throwIfAborted();
+  }
+
   function laneFor({ event, registration }: DirectJob): Gate | undefined {
     const lane = laneOf(event, registration);
     if (lane === undefined) return undefined;
@@ -90,8 +94,7 @@ export function createDirectHandling(
   /** Resolves after the lane's earlier calls, when a slot is free; rejects where the call is not to start. */
   async function enter(job: DirectJob): Promise<Places> {
     const { signal } = job;
-    if (closed !== undefined) throw closed;
-    signal?.throwIfAborted();
+    assertOpen(signal);
     if (apart) return { free() {}, ended() {}, stuck() {} };
     const lane = laneFor(job);
     const leaveLane = await lane?.enter(signal);
@@ -161,7 +164,7 @@ export function createDirectHandling(
     const isAborted = (): boolean => signal?.aborted === true;
     const atOnce = (): readonly unknown[] => (errors.length === 0 ? [signal?.reason] : errors);
     let turnAt = performance.now() + TURN_MS;
-    for (const [entry, event] of eventsInParts(delivery.body)) {
+    for (const [entry, event] of eventsInParts(parseDocument(delivery.body))) {
       if (performance.now() >= turnAt) {
         await nextTurn();
         turnAt = performance.now() + TURN_MS;
@@ -191,8 +194,7 @@ export function createDirectHandling(
     let isTaken = false; // whoever calls the handler frees them
     const run = async (): Promise<void> => {
       // Since it waits for the store the time may be over, or the receiver closed.
-      if (closed !== undefined) throw closed;
-      job.signal?.throwIfAborted();
+      assertOpen(job.signal);
       const context = createDirectContext(job, services, observers.instruments.tracer);
       isTaken = true;
       await call(job, places, context);
@@ -249,6 +251,7 @@ export function createDirectHandling(
         delivery: `${name}:${source}:${signature}`,
         mostMs,
         leaseMs: leaseFor(mostMs),
+        assertOpen: () => assertOpen(options.signal),
       });
     const errors = await runAll(delivery, { ...options, once });
     await once?.end(errors.length === 0 && options.signal?.aborted !== true);
@@ -282,14 +285,6 @@ export function createDirectHandling(
       return { done: succeeded - before, stuck: calls.size };
     },
   };
-}
-
-/** With their places; not all of them are made at once. */
-function* eventsInParts(body: Uint8Array): Generator<readonly [entry: number, event: SingleEvent]> {
-  const document = parseDocument(body);
-  const count = entryCount(document);
-  for (let first = 0; first < count; first += PART)
-    for (const [place, event] of eventsOf(document, first, PART).entries()) yield [first + place, event];
 }
 
 function toStuck(cause: unknown): HooklineError {

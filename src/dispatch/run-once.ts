@@ -38,6 +38,8 @@ export interface OnceOptions {
   readonly mostMs: number;
   /** After so long the delivery's handlers have ended, or are stuck, milliseconds. */
   readonly leaseMs: number;
+  /** @throws why nothing of the delivery is to begin any more */
+  readonly assertOpen: () => void;
 }
 
 /**
@@ -55,6 +57,8 @@ const LIMIT_MS = 5_000;
 const LATE = Symbol("late");
 /** The shortest time that something can be remembered for, milliseconds. */
 const FORGET_MS = 1;
+/** Equal deliveries are of one second, and come again every 10 minutes at most: a store that says `done` of more is wrong. */
+const MOST_ROUNDS = 1_000;
 /** Asked of the store at once, where nothing depends on the order. */
 const AT_ONCE = 10;
 /** The answer waits so long for what was done in a complete round to be forgotten, and no longer than half of its time, milliseconds. */
@@ -99,12 +103,14 @@ export function createOnce({ store, leaseMs, keepMs }: Seen, { clock, log, deliv
   /** The first round that is not complete. */
   async function begin(): Promise<Round> {
     const startedAt = clock.now();
-    for (let nth = 0; ; nth += 1) {
+    for (let nth = 0; nth < MOST_ROUNDS; nth += 1) {
+      times.assertOpen();
       const key = `${delivery}:round:${nth}`;
       const claimed = await claim(key, times.leaseMs);
       if (claimed === "busy") throw equalDelivery();
       if (claimed === "mine") return { nth, key, startedAt };
     }
+    throw toFailure(`gave done for each of ${MOST_ROUNDS} keys: the event was not handled`);
   }
 
   async function settleLast(): Promise<void> {

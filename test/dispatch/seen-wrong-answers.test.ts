@@ -1,0 +1,55 @@
+import type { SeenStore } from "hookline";
+import { describe, expect, test } from "vitest";
+import { turns, until, watch } from "../support/event-loop.ts";
+import { signedRequest } from "../support/make-delivery.ts";
+import { emails, recordingHandler, rig } from "../support/rig.ts";
+
+function answering(claim: SeenStore["claim"]) {
+  const own = rig({ secret: "shh", gaps: false });
+  const { seen: ran, handler } = recordingHandler();
+  own.receiver.on("email", handler);
+  const seen: SeenStore = { claim, settle: async () => {} };
+  const ask = async (body: string): Promise<number> => {
+    const request = signedRequest(body, { secret: "shh", at: own.clock.date() });
+    return (await own.receiver.receive(request, { answer: "after-handlers", timeoutMs: 20_000, seen })).status;
+  };
+  return { ...own, ran, ask };
+}
+
+describe("a store that says of everything that it was done", () => {
+  test("refuses the delivery after a thousand keys, with the cause in the log", async () => {
+    let claims = 0;
+    const { ask, ran, log } = answering(async () => {
+      claims += 1;
+      await turns(1);
+      return "done";
+    });
+    const answer = watch(ask(emails("a", "b")));
+    await until(() => answer.ended);
+    expect([answer.value, claims, ran]).toEqual([503, 1_000, []]);
+    const message = expect.stringContaining("gave done for each of 1000 keys") as string;
+    expect(log.of("handlers-failed")).toMatchObject([
+      { facts: { err: { cause: { errors: [{ code: "seen-failed", message }, { message }] } } } },
+    ]);
+  });
+
+  test.each([
+    ["the time of the delivery is over", async () => {}],
+    ["the receiver closes", async (own: ReturnType<typeof answering>) => void own.receiver.close({ drainMs: 0 })],
+  ])("is not asked any more when %s", async (_, end) => {
+    let claims = 0;
+    const own = answering(async () => {
+      claims += 1;
+      await new Promise<void>((resolve) => own.clock.setTimer(resolve, 1_000));
+      return "done";
+    });
+    const answer = watch(own.ask(emails("a")));
+    await own.pass(3_500);
+    expect(claims).toBe(4);
+    await end(own);
+    await own.pass(20_000);
+    const asked = claims;
+    await own.pass(20_000);
+    expect([answer.value, claims]).toEqual([503, asked]);
+  });
+});
