@@ -159,22 +159,22 @@ export function createDirectHandling(
     delivery: IdentifiedDelivery,
     options: Omit<DirectJob, "delivery" | "event" | "entry" | "registration">,
   ): Promise<readonly unknown[]> {
-    const { signal } = options;
+    const { signal, once } = options;
     const errors: unknown[] = [];
-    const isAborted = (): boolean => signal?.aborted === true;
-    const atOnce = (): readonly unknown[] => (errors.length === 0 ? [signal?.reason] : errors);
+    const isOver = (): boolean => signal?.aborted === true || once?.hanging !== undefined;
+    const atOnce = (): readonly unknown[] => (errors.length === 0 ? [once?.hanging ?? signal?.reason] : errors);
     let turnAt = performance.now() + TURN_MS;
     for (const [entry, event] of eventsInParts(parseDocument(delivery.body))) {
       if (performance.now() >= turnAt) {
         await nextTurn();
         turnAt = performance.now() + TURN_MS;
       }
-      if (isAborted()) return atOnce();
+      if (isOver()) return atOnce();
       const routes = handlers.routes(event.type);
       reporter.arrived(event, delivery);
       if (routes.length === 0) reporter.unhandled(event, false);
       for (const registration of routes) {
-        if (isAborted()) return atOnce();
+        if (isOver()) return atOnce();
         await runOne({ delivery, event, entry, registration, ...options }).catch((error: unknown) =>
           errors.push(error),
         );

@@ -13,6 +13,8 @@ export interface Once {
    * must not run unseen
    */
   run(key: string, run: () => Promise<void>, how: RunOnce): Promise<boolean>;
+  /** The store gave no answer in time: each of the events that follow would wait for it again. */
+  readonly hanging: HooklineError | undefined;
   /**
    * After the last event. Where the delivery comes again, all that was done stays done.
    * @throws HooklineError `seen-busy` where it took so long that an equal delivery may have begun; `seen-failed` where the store does not note
@@ -72,13 +74,14 @@ export function createOnce({ store, leaseMs, keepMs }: Seen, { clock, log, deliv
   const done: string[] = [];
   /** Done, and claimed until the next one is: a delivery of one event leaves nothing behind. */
   let last: string | undefined;
+  let hanging: HooklineError | undefined;
 
   // In a promise: a store of the user's may throw, or give no promise.
   async function inTime<T>(call: () => T) {
     const called = Promise.resolve().then(call);
     void called.catch(catchRejection); // and what it throws may be a promise
     const result = await withTimeout(LIMIT_MS, called, { clock, late: LATE });
-    if (result === LATE) throw new Error(`No answer within ${LIMIT_MS} ms.`);
+    if (result === LATE) throw (hanging = toFailure(`gave no answer within ${LIMIT_MS} ms`));
     return result;
   }
 
@@ -145,6 +148,9 @@ export function createOnce({ store, leaseMs, keepMs }: Seen, { clock, log, deliv
   }
 
   return {
+    get hanging() {
+      return hanging;
+    },
     async run(given, run, how) {
       const round = how.isKept ? undefined : await (begun ??= begin());
       const key = round === undefined || round.nth === 0 ? given : `${given}:round:${round.nth}`;

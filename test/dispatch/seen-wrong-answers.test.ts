@@ -1,7 +1,8 @@
 import type { SeenStore } from "hookline";
 import { describe, expect, test } from "vitest";
+import { toStored } from "../../src/inbox/port/delivery.ts";
 import { turns, until, watch } from "../support/event-loop.ts";
-import { signedRequest } from "../support/make-delivery.ts";
+import { makeDelivery, signedRequest } from "../support/make-delivery.ts";
 import { emails, recordingHandler, rig } from "../support/rig.ts";
 
 function answering(claim: SeenStore["claim"]) {
@@ -51,5 +52,44 @@ describe("a store that says of everything that it was done", () => {
     const asked = claims;
     await own.pass(20_000);
     expect([answer.value, claims]).toEqual([503, asked]);
+  });
+});
+
+describe("a store that gives no answer", () => {
+  const never = (): Promise<never> => new Promise(() => {});
+  const names = Array.from({ length: 1_000 }, (_, place) => `m-${place}`);
+
+  /** A queue's message of a thousand events. */
+  function handling(seen: SeenStore) {
+    const own = rig({ gaps: false });
+    const { seen: ran, handler } = recordingHandler();
+    own.receiver.on("email", handler);
+    return {
+      ...own,
+      ran,
+      outcome: watch(own.receiver.handle(toStored("d-1", makeDelivery(emails(...names))), { seen })),
+    };
+  }
+
+  test("to a claim ends the delivery when the first event has waited for it", async () => {
+    const { outcome, ran, pass, receiver } = handling({ claim: never, settle: async () => {} });
+    await pass(5_000);
+    expect([outcome.error, ran]).toMatchObject([{ code: "handle-failed", cause: { code: "seen-failed" } }, []]);
+    expect(receiver.stats()).toMatchObject({ failed: 1, succeeded: 0 });
+  });
+
+  test("to what was done ends the delivery, too: it comes again", async () => {
+    const { outcome, ran, pass } = handling({ claim: async () => "mine", settle: never });
+    await pass(5_000);
+    expect([outcome.error, ran]).toMatchObject([{ code: "handle-failed", cause: { code: "seen-failed" } }, ["m-0"]]);
+  });
+
+  test("about the last event leaves the delivery done", async () => {
+    const { receiver, pass } = rig({ gaps: false });
+    receiver.on("email", () => {});
+    const seen: SeenStore = { claim: async () => "mine", settle: never };
+    const outcome = watch(receiver.handle(toStored("d-1", makeDelivery(emails("a"))), { seen }));
+    await pass(5_000);
+    expect(outcome).toEqual({ ended: true });
   });
 });
