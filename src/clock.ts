@@ -38,6 +38,9 @@ export const systemClock: Clock & Required<Pick<Clock, "monotonic">> = {
   },
 };
 
+/** Milliseconds since any moment, for durations: a wall clock that somebody sets does not change them, unless a custom clock has no other. */
+export const passed = (clock: Clock): number => clock.monotonic?.() ?? clock.now();
+
 /**
  * Milliseconds since some moment, for durations: they never go back, and a wall clock that somebody sets does not change them. Of a custom
  * clock it is the latest time that it gave.

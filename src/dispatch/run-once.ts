@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import { passed, type Clock } from "../clock.ts";
 import { HooklineError, isHooklineError } from "../errors.ts";
 import type { Seen } from "../inbox/port/seen-store.ts";
 import type { Logger } from "../logger.ts";
@@ -52,6 +52,8 @@ interface Round {
   readonly nth: number;
   readonly key: string;
   readonly startedAt: number;
+  /** The same moment, of {@link passed}. */
+  readonly passedAt: number;
 }
 
 /** A store that gives no answer must not hold up the answer of a delivery, milliseconds. */
@@ -105,13 +107,13 @@ export function createOnce({ store, leaseMs, keepMs }: Seen, { clock, log, deliv
 
   /** The first round that is not complete. */
   async function begin(): Promise<Round> {
-    const startedAt = clock.now();
+    const [startedAt, passedAt] = [clock.now(), passed(clock)];
     for (let nth = 0; nth < MOST_ROUNDS; nth += 1) {
       times.assertOpen();
       const key = `${delivery}:round:${nth}`;
       const claimed = await claim(key, times.leaseMs);
       if (claimed === "busy") throw equalDelivery();
-      if (claimed === "mine") return { nth, key, startedAt };
+      if (claimed === "mine") return { nth, key, startedAt, passedAt };
     }
     throw toFailure(`gave done for each of ${MOST_ROUNDS} keys: the event was not handled`);
   }
@@ -176,8 +178,10 @@ export function createOnce({ store, leaseMs, keepMs }: Seen, { clock, log, deliv
     async end(isComplete) {
       const round = await begun?.catch(() => undefined); // where it did not begin, each event says why
       if (round === undefined) return;
-      // Another one may have the round by now.
-      const isLate = clock.now() - round.startedAt > times.leaseMs - LIMIT_MS;
+      // Another one may have the round by now. Of a machine that slept the wall clock alone says so; but it may have been set, too.
+      const mostMs = times.leaseMs - LIMIT_MS;
+      const isOver = passed(clock) - round.passedAt > mostMs;
+      const isLate = isOver || clock.now() - round.startedAt > mostMs;
       try {
         if (isComplete && !isLate) return await complete(round);
       } catch (error) {
@@ -186,8 +190,8 @@ export function createOnce({ store, leaseMs, keepMs }: Seen, { clock, log, deliv
         throw error;
       }
       await settleLast();
+      if (!isOver) await settle(round.key, "failed");
       if (isLate) throw equalDelivery();
-      await settle(round.key, "failed");
     },
   };
 }

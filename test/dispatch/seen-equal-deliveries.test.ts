@@ -1,6 +1,7 @@
 import type { SeenStore } from "hookline";
 import { expect, test } from "vitest";
 import { turns, watch } from "../support/event-loop.ts";
+import { fakeClock } from "../support/fake-clock.ts";
 import { signedRequest } from "../support/make-delivery.ts";
 import { emails, heldHandler, idOf, rig } from "../support/rig.ts";
 
@@ -26,8 +27,8 @@ function remoteStore(): SeenStore {
 const KEEP_MS = 691_200_000;
 
 /** One of several processes, whose handlers wait. */
-function instance(seen: SeenStore) {
-  const { receiver, pass, clock } = rig({ secret: "shh", gaps: false });
+function instance(seen: SeenStore, ownClock = fakeClock()) {
+  const { receiver, pass, clock } = rig({ secret: "shh", gaps: false, clock: ownClock });
   const { calls, handler } = heldHandler();
   receiver.on("email", handler);
   const ask = async (body: string): Promise<number> => {
@@ -114,13 +115,33 @@ test("two equal deliveries at once: the second is refused while the first one ru
 });
 
 test("a delivery whose process stood still for longer than its lease is refused: an equal one may have begun", async () => {
+  const plain = remoteStore();
+  const failed: string[] = [];
+  const settle: SeenStore["settle"] = (key, how, keepMs) => {
+    if (how === "failed") failed.push(key);
+    return plain.settle(key, how, keepMs);
+  };
+  const clock = fakeClock();
+  let stoodMs = 0;
+  const now = (): number => clock.now() + stoodMs;
+  const own = instance({ ...plain, settle }, { ...clock, now, monotonic: now });
+  const answer = watch(own.ask(emails("a")));
+  await turns();
+  stoodMs = 60_000;
+  own.calls[0]?.end();
+  await turns();
+  expect([answer.value, failed], "and gives back nothing").toEqual([503, []]);
+});
+
+test("a wall clock that is set ahead while a delivery is handled refuses it once, and not for as long as its lease", async () => {
   const own = instance(remoteStore());
   const answer = watch(own.ask(emails("a")));
   await turns();
-  own.clock.jump(60_000);
+  own.clock.jump(3_600_000);
   own.calls[0]?.end();
   await turns();
   expect(answer.value).toBe(503);
+  expect([await own.ask(emails("a")), own.calls.length], "its redelivery").toEqual([200, 1]);
 });
 
 /** Whose handlers end as soon as they are called. */

@@ -1,4 +1,4 @@
-import type { Clock } from "../../clock.ts";
+import { passed, type Clock } from "../../clock.ts";
 import type { HandlerCalls } from "../../dispatch/calls/handler-calls.ts";
 import type { AccountDelay } from "../../dispatch/claims/flow-rules.ts";
 import type { Prefetched } from "../../dispatch/claims/prefetch.ts";
@@ -147,7 +147,7 @@ function createOldestAge(clock: Clock): { ageOf(at: number | undefined): number 
   let seenSince = 0;
   return {
     ageOf(at) {
-      const now = clock.monotonic?.() ?? clock.now();
+      const now = passed(clock);
       if (at !== last) seenSince = now;
       last = at;
       return at === undefined ? 0 : Math.max(clock.now() - at, now - seenSince, 0);
