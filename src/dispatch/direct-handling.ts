@@ -1,5 +1,5 @@
-import { LONGEST_TIMER_MS } from "../clock.ts";
-import { ClosedError, HooklineError, isHooklineError } from "../errors.ts";
+import { LONGEST_TIMER_MS, passed } from "../clock.ts";
+import { ClosedError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import type { Seen } from "../inbox/port/seen-store.ts";
 import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
@@ -8,11 +8,12 @@ import type { SingleEvent } from "../protocol/event-types.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { idempotencyKey } from "./calls/context.ts";
 import { createDirectContext, type DirectContext } from "./calls/direct-context.ts";
-import { eventsInParts } from "./delivery-events.ts";
+import { eventsInParts, lastHandled } from "./delivery-events.ts";
+import { toHandleFailed, toStuck } from "./direct-errors.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn, uniqueOf } from "./expand.ts";
 import type { Registration } from "./handlers.ts";
-import { fixOfFrozenWrite, type ExpansionReporter } from "./job-reporter.ts";
+import type { ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./calls/merged-event.ts";
 import { createGate, type Gate } from "./gate.ts";
@@ -48,6 +49,8 @@ interface DirectJob extends Omit<DirectOptions, "seen"> {
   readonly entry: number;
   readonly registration: Registration;
   readonly once: Once | undefined;
+  /** Where other calls of the delivery wait behind it: when its time is over, of {@link passed}. */
+  readonly sharedUntil: number | undefined;
 }
 
 /** What a call holds until it ends. */
@@ -109,12 +112,20 @@ export function createDirectHandling(
     return { free, ended, stuck: (error) => lane?.refuse(error) };
   }
 
+  /** Half of what is left, where others wait: one that hangs would keep them from running, however often the delivery comes again. */
+  function limitOf({ registration, sharedUntil }: DirectJob): number {
+    const { timeoutMs } = registration.limits;
+    if (sharedUntil === undefined) return timeoutMs;
+    return Math.min(timeoutMs || Infinity, Math.max(Math.floor((sharedUntil - passed(clock)) / 2), 1));
+  }
+
   /** Rejects with what the handler threw, or when it is stuck. */
   function call(
-    { event, registration, signal }: DirectJob,
+    job: DirectJob,
     { free, ended, stuck }: Places,
     { controller, span, ctx }: DirectContext,
   ): Promise<void> {
+    const { event, registration, signal } = job;
     const { consumer } = registration;
     const { meter } = observers.instruments;
     const startedAt = clock.now();
@@ -127,7 +138,7 @@ export function createDirectHandling(
         ctx,
         span,
         controller,
-        timeoutMs: registration.limits.timeoutMs,
+        timeoutMs: limitOf(job),
         free,
         ended(result) {
           if (running !== undefined) calls.delete(running);
@@ -157,14 +168,17 @@ export function createDirectHandling(
   /** @returns why it is to come again: what handlers threw, or why they were not called */
   async function runAll(
     delivery: IdentifiedDelivery,
-    options: Omit<DirectJob, "delivery" | "event" | "entry" | "registration">,
+    options: Omit<DirectJob, "delivery" | "event" | "entry" | "registration" | "sharedUntil">,
   ): Promise<readonly unknown[]> {
-    const { signal, once } = options;
+    const { signal, once, mostMs } = options;
+    const document = parseDocument(delivery.body);
+    const endsAt = mostMs && passed(clock) + mostMs;
+    const last = endsAt && (await lastHandled(document, (type) => handlers.routes(type).length > 0));
     const errors: unknown[] = [];
     const isOver = (): boolean => signal?.aborted === true || once?.hanging !== undefined;
     const atOnce = (): readonly unknown[] => (errors.length === 0 ? [once?.hanging ?? signal?.reason] : errors);
     let turnAt = performance.now() + TURN_MS;
-    for (const [entry, event] of eventsInParts(parseDocument(delivery.body))) {
+    for (const [entry, event] of eventsInParts(document)) {
       if (performance.now() >= turnAt) {
         await nextTurn();
         turnAt = performance.now() + TURN_MS;
@@ -175,7 +189,8 @@ export function createDirectHandling(
       if (routes.length === 0) reporter.unhandled(event, false);
       for (const registration of routes) {
         if (isOver()) return atOnce();
-        await runOne({ delivery, event, entry, registration, ...options }).catch((error: unknown) =>
+        const sharedUntil = entry === last && registration === routes.at(-1) ? undefined : endsAt;
+        await runOne({ delivery, event, entry, registration, sharedUntil, ...options }).catch((error: unknown) =>
           errors.push(error),
         );
       }
@@ -255,14 +270,7 @@ export function createDirectHandling(
       });
     const errors = await runAll(delivery, { ...options, once });
     await once?.end(errors.length === 0 && options.signal?.aborted !== true);
-    if (errors.length === 0) return;
-    if (errors.every((error) => isHooklineError(error, "seen-busy"))) throw errors[0];
-    throw new HooklineError("handle-failed", `${errors.length} of the delivery's handlers failed.`, {
-      cause: errors.length === 1 ? errors[0] : new AggregateError(errors),
-      fix:
-        errors.map(fixOfFrozenWrite).find((fix) => fix !== undefined) ??
-        "Let the delivery come again, by the service or the queue: all of its events run then, and with `seen` those that failed.",
-    });
+    if (errors.length > 0) throw toHandleFailed(errors);
   }
 
   return {
@@ -285,11 +293,4 @@ export function createDirectHandling(
       return { done: succeeded - before, stuck: calls.size };
     },
   };
-}
-
-function toStuck(cause: unknown): HooklineError {
-  return new HooklineError("handler-stuck", "A handler ignores its signal: its lane is closed until it ends.", {
-    cause,
-    fix: "Pass `ctx.signal` on to whatever the handler waits for.",
-  });
 }

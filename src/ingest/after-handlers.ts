@@ -16,7 +16,10 @@ import type { Admitted } from "./types.ts";
 export interface AfterHandlers extends SeenOptions {
   /** Answer only when the handlers have ended. */
   answer: "after-handlers";
-  /** For all handlers of a delivery together, milliseconds; then their signals abort, and the answer is 503. Stay below the platform's own limit. */
+  /**
+   * For all handlers of a delivery together, milliseconds; then their signals abort, and the answer is 503. A call behind which others of the
+   * delivery wait gets at most half of what is left. Stay below the platform's own limit.
+   */
   timeoutMs: number;
 }
 

@@ -83,11 +83,11 @@ describe("an answer after the handlers", () => {
     expect(await later.ask()).toEqual(AGAIN);
   });
 
-  test("is 503 at the deadline: signals abort, and what has not begun does not begin", async () => {
+  test("is 503 at the deadline: signals abort", async () => {
     const { receiver, ask, clock } = answering();
     const { calls, handler } = heldHandler();
     receiver.on("email", handler, { timeoutMs: 0 });
-    const answer = watch(ask(emails("a", "b")));
+    const answer = watch(ask(emails("a")));
     await turns();
     await clock.advance(19_999);
     expect([answer.ended, calls[0]?.ctx.signal.aborted]).toEqual([false, false]);
@@ -97,10 +97,24 @@ describe("an answer after the handlers", () => {
       code: "handlers-late",
       message: expect.stringContaining("20000 ms"),
     });
+    expect(receiver.stats()).toMatchObject({ refused: { "handlers-late": 1 }, answered: { 503: 1 } });
+  });
+
+  test("is 503 at the deadline: what has not begun does not begin", async () => {
+    const { receiver, ask, clock } = answering();
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler, { timeoutMs: 0 });
+    const answer = watch(ask(emails("a", "b")));
+    await turns();
+    await clock.advance(20_000);
+    expect(answer.value).toEqual(AGAIN);
+    expect(calls[0]?.ctx.signal.reason).toMatchObject({
+      code: "handler-timeout",
+      message: expect.stringContaining("10000 ms"),
+    });
     calls[0]?.end();
     await turns();
     expect(calls).toHaveLength(1);
-    expect(receiver.stats()).toMatchObject({ refused: { "handlers-late": 1 }, answered: { 503: 1 } });
   });
 
   test("leaves the signals of handlers that ended in time alone", async () => {
