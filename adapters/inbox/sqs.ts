@@ -46,6 +46,8 @@ const LIMITS = { messages: 10, batchBytes: 1_048_576, messageBytes: 1_048_576 };
 const BATCHES_AT_ONCE = 10;
 /** Before a function's time is over its handlers are to abort. */
 const RESERVE_MS = 1_000;
+/** Then the answer is given, without handlers that ignore their signals: a function that times out gets all of its messages again. */
+const ANSWER_MS = 500;
 
 /**
  * Stores deliveries as messages of SQS. A body over some 780 KB is answered 413: a message holds 1 MiB. On a FIFO queue those of one
@@ -93,7 +95,8 @@ interface BatchAnswer {
 
 /**
  * A handler of AWS Lambda for an SQS queue, whose event source mapping must have `ReportBatchItemFailures`. What fails comes again after
- * the visibility timeout, until `maxReceiveCount` of the redrive policy; behind a failed message of a FIFO queue its group waits.
+ * the visibility timeout, until `maxReceiveCount` of the redrive policy; behind a failed message of a FIFO queue its group waits. What has
+ * not ended 500 ms before the end of the function has failed.
  * @throws UsageError `option-invalid`, `accept-forwards`, `receiver-invalid`
  * @example export const handler = sqsConsumer(receiver);
  */
@@ -103,7 +106,7 @@ export function sqsConsumer(
 ): (event: SqsEventLike, context?: object) => Promise<SqsBatchResponse> {
   const consume = createConsume("sqsConsumer", receiver, options);
   return async ({ Records: records }, context) => {
-    const signal = signalOf(context);
+    const { signal, over, clear } = endOf(context);
     const groups = Map.groupBy(records, ({ messageId, attributes = {} }) =>
       attributes.SequenceNumber === undefined ? messageId : attributes.MessageGroupId,
     );
@@ -117,11 +120,12 @@ export function sqsConsumer(
       );
       const consumed = await consume(
         wave.map(({ body }) => deliveryOf(body)),
-        { signal },
+        { signal, over },
       );
       for (const [place, { to }] of consumed.entries())
         if (to !== "acknowledge") (to === "retry" ? failed : dead).add(wave[place]!.messageId);
     }
+    clear();
     const batchItemFailures = [...groups.values()].flatMap((group) => {
       const first = group.findIndex(({ messageId }) => failed.has(messageId));
       // What no retry helps has no order: nothing of its group waits for it.
@@ -142,7 +146,13 @@ function deliveryOf(body: string): unknown {
   }
 }
 
-function signalOf(context: { getRemainingTimeInMillis?(): number } = {}): AbortSignal | undefined {
+/** Of the time that the function has. */
+function endOf(context: { getRemainingTimeInMillis?(): number } = {}) {
   const leftMs = context.getRemainingTimeInMillis?.();
-  return leftMs === undefined ? undefined : AbortSignal.timeout(Math.max(Math.floor(leftMs) - RESERVE_MS, 0));
+  if (leftMs === undefined) return { clear() {} };
+  const before = (ms: number): number => Math.max(Math.floor(leftMs) - ms, 0);
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  void over.catch(() => {}); // it may come between two waves
+  const timer = setTimeout(() => reject(new Error("The function's time is over.")), before(ANSWER_MS));
+  return { signal: AbortSignal.timeout(before(RESERVE_MS)), over, clear: () => clearTimeout(timer) };
 }

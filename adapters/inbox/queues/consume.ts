@@ -25,7 +25,11 @@ type Consumed =
 /** Consumes deliveries, whatever they are; one result each, in order. Never rejects. */
 export type Consume = (
   deliveries: readonly unknown[],
-  options?: { readonly signal?: AbortSignal | undefined },
+  options?: {
+    readonly signal?: AbortSignal | undefined;
+    /** Rejects when nobody waits any longer: what has not ended by then is to be retried. */
+    readonly over?: Promise<never> | undefined;
+  },
 ) => Promise<readonly Consumed[]>;
 
 /**
@@ -48,13 +52,14 @@ export function createConsume(where: string, receiver: Receiver, options: Consum
       fix: 'Leave `seen` out; or give `by: "handle"`.',
     });
 
-  return async (given, { signal } = {}) => {
+  return async (given, { signal, over } = {}) => {
     const deliveries = given as readonly StoredDelivery[];
+    const inTime = <T>(work: Promise<T>): Promise<T> => (over === undefined ? work : Promise.race([work, over]));
     try {
       const results =
         by === "accept"
-          ? await receiver.accept(deliveries)
-          : await Promise.allSettled(deliveries.map((one) => receiver.handle(one, { ...once, signal })));
+          ? await inTime(receiver.accept(deliveries))
+          : await Promise.allSettled(deliveries.map((one) => inTime(receiver.handle(one, { ...once, signal }))));
       return results.map(toConsumed);
     } catch (error) {
       return deliveries.map(() => ({ to: "retry", error }));

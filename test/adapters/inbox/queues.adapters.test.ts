@@ -246,6 +246,22 @@ describe("SQS", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
+  test("a handler that ignores its signal fails its message and what is behind it, before the function's time is over", async () => {
+    const { receiver, seen } = handling();
+    receiver.use((event, _, next) => (event.accountId === 7 ? new Promise<void>(() => {}) : next()));
+    const [hanging, behind, other, last] = await forwarded(7, 1, 2, 3);
+    const Records = [
+      recordOf(hanging, "1", "g"),
+      recordOf(behind, "2", "g"),
+      recordOf(other, "3", "h"),
+      recordOf(last, "4", "h"), // its time is over before it begins
+    ];
+    expect(await sqsConsumer(receiver)({ Records }, { getRemainingTimeInMillis: () => 1_010 })).toEqual({
+      batchItemFailures: [{ itemIdentifier: "1" }, { itemIdentifier: "2" }, { itemIdentifier: "4" }],
+    });
+    expect(seen).toEqual([2]);
+  });
+
   test("an event without messages is nothing to do", async () => {
     expect(await sqsConsumer(handling().receiver)({ Records: [] })).toEqual({ batchItemFailures: [] });
   });
