@@ -31,18 +31,20 @@ export function redisSeen(client: IoRedisLike | NodeRedisLike): SeenStore {
   const send = toSend(client);
   /** Of the claims of this process. */
   const tokens = new Map<string, string>();
+  /** Whose failure comes of two claims, where the lease of the first one ended, nobody can tell: neither is given back. */
+  const note = (key: string, token: string): unknown => tokens.set(key, tokens.has(key) ? randomUUID() : token);
   return {
     async claim(key, leaseMs) {
       const token = randomUUID();
       if ((await send("SET", nameOf(key), token, "NX", "PX", String(leaseMs))) !== null) {
-        tokens.set(key, token);
+        note(key, token);
         return "mine";
       }
       const holder = String(await send("GET", nameOf(key)));
       if (holder === DONE) return "done";
       if (holder !== token) return "busy";
       // The client repeated the command, because it got no answer to the first one.
-      tokens.set(key, token);
+      note(key, token);
       return "mine";
     },
     async settle(key, how, keepMs) {

@@ -51,6 +51,17 @@ export function checkSeenStore(open: () => SeenStore | Promise<SeenStore>): void
     expect(await third.claim(own, MINUTE_MS)).toBe("busy");
   });
 
+  test("what the holder of an ended claim says late takes nothing from the next one of the same process", async () => {
+    const [one, other] = [await open(), await open()];
+    const own = key();
+    await one.claim(own, 50);
+    while ((await one.claim(own, MINUTE_MS)) !== "mine");
+    await one.settle(own, "failed", DAY_MS);
+    expect(await other.claim(own, MINUTE_MS)).toBe("busy");
+    await one.settle(own, "done", DAY_MS);
+    expect(await other.claim(own, MINUTE_MS)).toBe("done");
+  });
+
   test("what is done is forgotten after its time", async () => {
     const store = await open();
     const own = key();

@@ -64,7 +64,8 @@ export function pgSeen(pool: QueryableLike): SeenStore {
     async claim(key, leaseMs) {
       const token = randomUUID();
       const { state } = (await claim([toHash(key), token, leaseMs])) as { state: "mine" | "busy" | "done" };
-      if (state === "mine") tokens.set(key, token);
+      // Whose failure comes of two claims, where the lease of the first one ended, nobody can tell: neither is given back.
+      if (state === "mine") tokens.set(key, tokens.has(key) ? randomUUID() : token);
       return state;
     },
     async settle(key, how, keepMs) {
