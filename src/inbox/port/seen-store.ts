@@ -17,7 +17,10 @@ export interface SeenStore {
 export interface SeenOptions {
   /** Where handled events are remembered. @default nowhere: a redelivery runs all handlers again */
   seen?: SeenStore | undefined;
-  /** How long a process may take for one event until another one may try, milliseconds. @default `timeoutMs` + `graceMs` + 10_000 */
+  /**
+   * How long a process may take for one event until another one may try, milliseconds. A request with changes is also claimed as a whole, for the
+   * mount's `timeoutMs` + `graceMs` + 10_000: after a death they run again only then. @default `timeoutMs` + `graceMs` + 10_000
+   */
   leaseMs?: number | undefined;
   /**
    * How long handled events are remembered, milliseconds. Changes that come by a request are forgotten when all of their delivery is
