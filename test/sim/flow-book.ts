@@ -1,5 +1,6 @@
 import type { FlowTarget } from "hookline";
 import { show, type Books, type Call, type Entry, type OpenClaim } from "./ledger.ts";
+import { isStuck } from "./claim-rules.ts";
 import type { Plan } from "./handler-plans.ts";
 
 /** What keeps jobs from starting beside slots, and whose turn it is: held against the rules. */
@@ -154,9 +155,12 @@ export function createFlowBook(books: Books): FlowBook {
       if (isPaused(entry)) broken("nothing starts that is paused", show(entry));
       if (isDelayed(entry)) broken("nothing of an account starts before its time", show(entry));
       const limit = limitOf(entry.consumer, plan);
-      const running = [...books.calls].filter(
-        ({ entries: [head], end, life }) => end === undefined && life.alive && head && ownerOf(head) === ownerOf(entry),
-      );
+      // One that is stuck may never end.
+      const running = [...books.calls].filter((call) => {
+        const { entries, end, life } = call;
+        const [head] = entries;
+        return end === undefined && life.alive && !isStuck(call, books) && head && ownerOf(head) === ownerOf(entry);
+      });
       if (running.length + 1 > limit) broken("no more than `perAccount` of an account", { job: show(entry), limit });
     },
     able(plan) {

@@ -52,8 +52,8 @@ export interface JobRunnerOptions {
   readonly completions: Completions | undefined;
   /** Nothing of this account and consumer is to start before: milliseconds since the epoch. */
   readonly delay: (consumer: string, accountId: number | undefined, until: number) => void;
-  /** A handler runs on past its grace; its slot is free, unless too many are stuck. */
-  readonly overdue: (claim: Claim) => void;
+  /** A handler runs on past its grace; its slot is free, unless too many are stuck. @returns to be called when it has ended */
+  readonly overdue: (claim: Claim) => () => void;
   /** A call has ended, and is settled later: its slot is free, and no settle that is answered would wake the loop. */
   readonly deferred: () => void;
   /** Nothing runs and nothing is being settled. */
@@ -101,6 +101,7 @@ export function createJobRunner(
     const ctx = createContext(facts, services, span?.logged);
     const isCompleted = completions?.offer(ctx, call);
     reportStart(call, startedAt, deps);
+    let stuckEnded = (): void => {};
     const running = handlerCalls.start({
       registration,
       event: mergeEvents(events, registration),
@@ -111,6 +112,7 @@ export function createJobRunner(
       free,
       ended: (result) => {
         calls.delete(claim);
+        stuckEnded();
         const durationMs = clock.now() - startedAt;
         instruments.meter?.called(registration.consumer, durationMs);
         const end = (known: CallResult): void =>
@@ -118,7 +120,7 @@ export function createJobRunner(
         if (isCompleted?.() === true) endCompleted(call, result, end);
         else end(result);
       },
-      overdue: () => overdue(claim),
+      overdue: () => void (stuckEnded = overdue(claim)),
     });
     if (running !== undefined) calls.set(claim, { running, jobs: jobs.length });
   }

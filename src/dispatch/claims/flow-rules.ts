@@ -12,9 +12,8 @@ export interface FlowRules extends ClaimRules {
   follow(): boolean;
   /** Nothing of this account and consumer starts before; the latest time counts, within 24 h. */
   delay(consumer: string, accountId: number | undefined, until: number): void;
-  /** Its handler is stuck: of its account and consumer one more may start, until it is settled. */
-  overdue(claim: Claim): void;
-  settled(claim: Claim): void;
+  /** Its handler is stuck: one more of its account and consumer may start. @returns to be called when the handler has ended */
+  overdue(claim: Claim): () => void;
   /** That have not ended. */
   delays(): readonly AccountDelay[];
   isHeldClaim(claim: Claim): boolean;
@@ -54,7 +53,6 @@ export function createFlowRules(
   let pausedNow = pausedBy(known);
   /** Calls that are stuck, by account and consumer: what they may never give back is given to others. */
   const stuck = new Map<string, number>();
-  const stuckClaims = new WeakMap<Claim, string>();
   const delays = new Map<string, AccountDelay & { readonly ms: number }>();
   let isNewlyHeld = false;
   /** Since the version changed: then the inbox asks of all again. */
@@ -161,17 +159,13 @@ export function createFlowRules(
     overdue(claim) {
       const [job] = claim.jobs;
       const key = keyOf(job.consumer, accountOf(job));
-      stuckClaims.set(claim, key);
       stuck.set(key, (stuck.get(key) ?? 0) + 1);
       version += 1;
-    },
-    settled(claim) {
-      const key = stuckClaims.get(claim);
-      if (key === undefined) return;
-      stuckClaims.delete(claim);
-      const left = (stuck.get(key) ?? 0) - 1;
-      if (left > 0) stuck.set(key, left);
-      else stuck.delete(key);
+      return () => {
+        const left = (stuck.get(key) ?? 0) - 1;
+        if (left > 0) stuck.set(key, left);
+        else stuck.delete(key);
+      };
     },
     delays: () => [...delays.values()].filter(({ until }) => until > clock.now()),
     isHeldClaim({ jobs: [job] }) {

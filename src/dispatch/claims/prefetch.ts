@@ -20,8 +20,8 @@ export interface Prefetcher {
   lost(claims: readonly Claim[]): void;
   /** The inbox has the outcome of this claim. */
   settled(claim: Claim): void;
-  /** The claim's handler is stuck: its slot is free. */
-  overdue(claim: Claim): void;
+  /** The claim's handler is stuck: its slot is free. @returns to be called when it has ended */
+  overdue(claim: Claim): () => void;
   /** Releases what has not started. */
   stop(): void;
   /** After a `stop`: claims again. */
@@ -244,14 +244,12 @@ export function createPrefetcher(
       }
       releaseAhead((claim) => lost.has(claim)); // their lanes wait for it
     },
-    settled(claim) {
-      isolated.get(claim)?.();
-      flow.settled(claim);
-    },
+    settled: (claim) => isolated.get(claim)?.(),
     overdue(claim) {
       isolated.get(claim)?.();
-      flow.overdue(claim);
+      const ended = flow.overdue(claim);
       wake(); // nothing is settled that would wake the loop
+      return ended;
     },
     stop() {
       flow.stop();
