@@ -165,6 +165,37 @@ test("shards that there is no room for are read again at once when half of the m
   expect(lanes.stats().waiting).toBe(6_000 - 200 - 700 - 900 - 1_600);
 });
 
+test("jobs that leave the memory between two pages of a shard that is read again come back", async () => {
+  const tables = await openTables();
+  await tables.pool.query(`insert into ${tables.ident}.writer default values`);
+  await commit(tables, 1, [1, 10_400]); // 2,600 in each shard
+  let [isPaused, version] = [false, 0];
+  function take(max: number) {
+    const rules = { fairness: "none", perAccount: () => Infinity, isHeld: () => isPaused, isPaused: () => isPaused } as const; // prettier-ignore
+    version += 1;
+    return lanes.take({ max, mergeMax: 1, rules: { ...rules, isPausing: isPaused, version, resumed: version } }, 0);
+  }
+  const { memory, lanes } = memoryOf(tables, async () => {}, {
+    lanes: createLanes(4_900),
+    read: () => void (isPaused && lanes.hasRoom(0, 0.2)),
+  });
+  await memory.load([0, 1]);
+  await eventually(() => expect(memory.loading).toBeUndefined());
+  expect([memory.shards, lanes.stats().waiting]).toEqual([[0], 4_900]);
+  lanes.leave(new Set([0]), 0);
+  memory.unload(0);
+  isPaused = true;
+  take(0);
+  await memory.load([1]);
+  expect([memory.shards, lanes.fill() < 0.2]).toEqual([[1], true]);
+  isPaused = false;
+  const ids = new Set<number>();
+  do for (const { rows } of take(Infinity)) for (const { id } of rows) ids.add(id);
+  while (await lanes.bringBack(memory.read, () => 0));
+  for (const { rows } of take(Infinity)) for (const { id } of rows) ids.add(id);
+  expect(ids.size).toBe(2_600);
+});
+
 test("a claim that finds nothing waits while shards are brought in: nothing is idle before all was looked at", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const memory = { loading: promise as Promise<void> | undefined };

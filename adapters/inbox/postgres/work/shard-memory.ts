@@ -182,7 +182,7 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
   }
 
   /**
-   * @param unread shards of which nothing was appended
+   * @param unread shards of which no row was read
    * @returns the first row that there is no room for
    */
   function append({ rows, windows }: Page, unread: Set<number>): JobRow | undefined {
@@ -191,7 +191,8 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
     const fresh = rows.filter(
       ({ id, shard, writer }) => begun.has(shard) && id <= (cut.get(writer)?.lastId ?? 0) && !lanes.has(id),
     );
-    for (const { shard } of fresh) if (unread.delete(shard)) lanes.beginLoad(shard);
+    // At its first row, known or not: what leaves the memory between two pages is read no more.
+    for (const { shard } of rows) if (begun.has(shard) && unread.delete(shard)) lanes.beginLoad(shard);
     for (const one of fresh) {
       const row = toRow(one);
       if (!lanes.append(row, at)) return one;
