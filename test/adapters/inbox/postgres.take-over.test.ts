@@ -108,6 +108,26 @@ test("one that cannot be taken over from keeps nobody from the next one", async 
   });
 });
 
+test.each(["data_corrupted", "io_error", "undefined_file", "check_violation"])(
+  "the shards of a worker that died go to others, though the row of a job that it ran fails with %s",
+  async (state) => {
+    const processes = await openProcesses();
+    const dying = await processes.start();
+    await storeAll(dying.inbox, mail(["a", "b", "c"]));
+    const [claim] = await claimAll(dying.inbox);
+    await processes.sql.query(`
+      create function hookline.broken() returns trigger language plpgsql as $$ begin raise ${state}; end $$;
+      create trigger broken before update on hookline.job for each row when (old.id = ${claim!.jobs[0].id}) execute function hookline.broken()`);
+    const { inbox, clock, log } = await processes.start({ leaseMs: 2_000 });
+    await eventually(async () => {
+      await clock.advance(600);
+      expect(inbox.stats().workers?.share).toBe(1);
+    });
+    expect(await claimAll(inbox)).toMatchObject(["a", "b", "c"].map(() => ({ jobs: [{ deaths: 0 }] })));
+    expect(log.of("inbox-failed").length).toBeGreaterThan(0);
+  },
+);
+
 test("a transaction of a process that vanished ends after a while, with its locks", async () => {
   const { connectionString, drop } = await newDatabase();
   onTestFinished(drop);

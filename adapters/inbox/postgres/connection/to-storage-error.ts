@@ -47,6 +47,11 @@ export function isUnreadable(error: unknown): boolean {
   return /^XX00[12]$/.test(sqlStateOf(error) ?? "");
 }
 
+/** Whether a file could not be read or written, or is not there: one row may be the reason, or the disk, which may come back. */
+export function isFileFailure(error: unknown): boolean {
+  return /^58(030|P01)$/.test(sqlStateOf(error) ?? "");
+}
+
 /** Whether it was not run because others held what it needs: without that the rest would hold. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === "55P03";

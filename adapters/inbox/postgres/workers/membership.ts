@@ -1,6 +1,7 @@
 import type { StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
+import { isFileFailure, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
 import type { Handled, LiveWorker } from "./other-workers.ts";
 
@@ -73,10 +74,16 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     });
   }
 
-  /** It holds up none of the others. */
-  function noteFailed(error: unknown): false {
-    failed(error as StorageError);
-    return false;
+  /** One that fails holds up none of the others. Of a job that the server cannot read or write, no death is counted: it keeps no shard from them. */
+  async function declareDead({ id, beat }: Pick<WorkerRow, "id" | "beat">, died = true): Promise<boolean> {
+    try {
+      return await takeOver(id, beat, died);
+    } catch (error) {
+      failed(error as StorageError);
+      return (
+        died && (isUnreadable(error) || isFileFailure(error) || isRefusal(error)) && declareDead({ id, beat }, false)
+      );
+    }
   }
 
   /** @returns those that live, and when to look again */
@@ -95,7 +102,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       }
       const stillMs = performance.now() - since;
       const isDead = stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)));
-      if (isDead && (await takeOver(id, beat, true).catch(noteFailed))) continue;
+      if (isDead && (await declareDead(one))) continue;
       alive.push(one);
       const due = (present ? [goneMs, leaseMs] : [leaseMs]).find((ms) => ms > stillMs);
       if (due !== undefined) lookAgainMs = Math.min(lookAgainMs, due - stillMs);
