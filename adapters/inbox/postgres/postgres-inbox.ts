@@ -246,9 +246,9 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       const waiting = isKnown
         ? own.waiting
         : Math.max(own.waiting, Math.round(open * (here ? share : 1)) - own.running);
-      // Of the whole, unless the whole is this process's, and in memory: then it is exact.
-      const others = share < 1 || !isKnown ? oldestWaitingAt : undefined;
-      const oldest = Math.min(...[oldestUnexpandedAt, own.oldestWaitingAt, others].map((at) => at ?? Infinity));
+      // Of the whole, as of the last look, too: what the tables have and the memory lacks would wait unseen.
+      const all = [oldestUnexpandedAt, oldestWaitingAt, own.oldestWaitingAt];
+      const oldest = Math.min(...all.map((at) => at ?? Infinity));
       const alive = Math.max(workersAlive, here === undefined ? 0 : 1);
       return {
         ...rest,

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { mail } from "../../suites/inbox/deliveries.ts";
-import { claimOne, done, storeAll } from "../../suites/inbox/verbs.ts";
+import { claimAll, claimOne, done, storeAll } from "../../suites/inbox/verbs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { openProcesses, type Processes } from "./postgres-processes.ts";
 
@@ -58,4 +58,16 @@ test("a worker that cannot begin again says so each time, and leaves no registra
   await processes.rows("alter function hookline.other() rename to free_orphans");
   await processes.passing(() => expect(heard.begun).toBe(2));
   await eventually(async () => expect(await alive()).toEqual({ alive: 1 }));
+});
+
+test("a job that the tables have and the memory lacks is told of by its age", async () => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  await storeAll(inbox, mail(["a"]), mail(["b"]));
+  expect(await claimAll(inbox)).toHaveLength(2);
+  await processes.rows(
+    `insert into hookline.job (shard, id, writer, day, delivery, entry, type, consumer, received_at)
+     select shard, 0, writer, day, delivery, entry, type, consumer, 5000 from hookline.job limit 1`,
+  );
+  await processes.passing(() => expect(inbox.stats()).toMatchObject({ waiting: 0, oldestWaitingAt: 5_000 }));
 });
