@@ -1,10 +1,14 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { Pool, Queries } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { heirWhereFull, type Life } from "../../../adapters/inbox/postgres/work/create-life.ts";
 import { createPostgresWorker } from "../../../adapters/inbox/postgres/work/postgres-worker.ts";
 import { toLogger } from "../../../src/logger.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { storeAll } from "../../suites/inbox/verbs.ts";
 import { wallClock } from "../../suites/inbox/wall-clock.ts";
 import { deferred } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
+import { openProcesses } from "./postgres-processes.ts";
 import { openTables } from "./postgres-tables.ts";
 
 /** A pool whose next query can be held up, before the server has it or before its answer comes. */
@@ -68,4 +72,52 @@ test("a late answer that does not know yet that this worker expands leaves nothi
   next.release();
   await eventually(() => expect(worker.expander()).toBeDefined());
   expect(wakes).toBe(before + 1);
+});
+
+test("where the worker that expands is full, another one that has room does so", async () => {
+  const processes = await openProcesses();
+  const full = await processes.start({ maxJobs: 20 });
+  const other = await processes.start();
+  await processes.passing(() => expect(other.inbox.stats().workers?.share).toBe(0.5));
+  await storeAll(other.inbox, mail(Array.from({ length: 100 }, (_, nth) => `${nth}`)));
+  await processes.passing(async () => {
+    await full.inbox.claim({ max: 0, mergeMax: 1 });
+    expect(full.inbox.stats().isFull).toBe(true);
+  });
+  await storeAll(full.inbox, mail(["waits"]));
+  expect([await full.inbox.unexpanded(10), await other.inbox.unexpanded(10)]).toEqual([[], []]);
+  await processes.passing(async () => expect(await other.inbox.unexpanded(10)).toHaveLength(1));
+});
+
+test("where all are full, each of them leaves the expansion to the next one more and more seldom, until it has room", () => {
+  let fill = 1;
+  const life = {
+    id: 2,
+    lanes: { fill: () => fill },
+    owned: new Set([64]),
+    handOver: { has: () => false },
+    hasUnexpanded: true,
+    full: { looks: 0, most: 10 },
+  } as unknown as Life;
+  const live = [{ id: 3 }, { id: 1 }, { id: 2 }];
+  const gaps = (looks: number): number[] => {
+    const found: number[] = [];
+    for (let look = 1, last = 0; look <= looks; look += 1) {
+      const heir = heirWhereFull(life, live);
+      if (heir === undefined) continue;
+      expect(heir).toBe(3);
+      found.push(look - last);
+      last = look;
+    }
+    return found;
+  };
+  expect(gaps(2_500)).toEqual([10, 20, 40, 80, 160, 320, 600, 600, 600]);
+  fill = 0.9;
+  expect(gaps(100)).toEqual([]);
+  fill = 1;
+  expect(gaps(10)).toEqual([10]);
+  Object.assign(life, { id: 4, full: { looks: 0, most: 1 } });
+  expect(heirWhereFull(life, live)).toBe(1);
+  Object.assign(life, { full: { looks: 0, most: 1 } });
+  expect(heirWhereFull(life, [{ id: 4 }])).toBeUndefined();
 });

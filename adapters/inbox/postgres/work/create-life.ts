@@ -33,6 +33,8 @@ export interface Life {
   isDirty: boolean;
   following: Promise<void> | undefined;
   hasUnexpanded: boolean;
+  /** Looks at which it was to expand, and had no room: after so many, another one is to. */
+  readonly full: { looks: number; most: number };
   /** The others were told that it holds the lock that says that it is there: they take over soon where that is free. */
   isPresent: boolean;
   /** Of the monotonic clock: when the last step that holds was sent. */
@@ -49,6 +51,9 @@ export interface Stored {
 
 /** Between two heartbeats. */
 export const BEAT_MS = 500;
+
+/** Of a worker that expands without room, one at each tick. Each time twice as many, until it has room: all may be full. */
+const FULL_LOOKS = { least: 10, most: 600 };
 
 export interface LifeDeps {
   /** When the server started that it is registered on. */
@@ -131,6 +136,7 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     isDirty: true,
     following: undefined,
     hasUnexpanded: false,
+    full: { looks: 0, most: FULL_LOOKS.least },
     isPresent: false,
     confirmedAt: performance.now(),
   };
@@ -157,4 +163,15 @@ export async function loadMissing(mine: Life): Promise<StorageError | undefined>
 
 export function isExpander({ owned, handOver }: Life): boolean {
   return owned.has(EXPANDER) && !handOver.has(EXPANDER);
+}
+
+/** @returns the next one of those that live, where this one expands and has had no room for a while: it may have some */
+export function heirWhereFull(mine: Life, live: readonly { readonly id: number }[]): number | undefined {
+  const { id: me, lanes, full } = mine;
+  if (lanes.fill() < 1) [full.looks, full.most] = [0, FULL_LOOKS.least];
+  else if (isExpander(mine) && mine.hasUnexpanded) full.looks += 1;
+  if (full.looks < full.most) return undefined;
+  [full.looks, full.most] = [0, Math.min(2 * full.most, FULL_LOOKS.most)];
+  const others = live.map(({ id }) => id).toSorted((a, b) => a - b);
+  return others.find((id) => id > me) ?? others.find((id) => id < me);
 }

@@ -2,7 +2,7 @@ import type { InboxHost, StorageError, Worker } from "../../../../src/adapter.ts
 import type { Pool } from "../connection/pool.ts";
 import type { Presence } from "../connection/presence.ts";
 import { EXPANDER, SHARDS } from "../schema/tables.ts";
-import { BEAT_MS, createLife, isExpander, loadMissing, toLoad, type Life } from "./create-life.ts";
+import { BEAT_MS, createLife, heirWhereFull, isExpander, loadMissing, toLoad, type Life } from "./create-life.ts";
 import { createLanes } from "./lanes.ts";
 import { createMembership } from "../workers/membership.ts";
 import { createOtherWorkers, toHandled, type OtherWorkers } from "../workers/other-workers.ts";
@@ -236,7 +236,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       worker?.wake();
     }
     if (!isCurrent(mine)) return;
-    const heir = others.heirOfAll();
+    const heir = others.heirOfAll() ?? heirWhereFull(mine, workers);
     if (heir !== undefined && isExpander(mine)) handOver.pass(EXPANDER, heir);
     tellReopen(mine);
     await mine.steps.beat();
