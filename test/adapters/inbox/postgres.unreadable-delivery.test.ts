@@ -1,6 +1,6 @@
 import { createReceiver, type Receiver } from "hookline";
 import pg from "pg";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Delivery, WorkingInbox } from "../../../src/adapter.ts";
 import { eventually } from "../../support/eventually.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
@@ -14,12 +14,16 @@ import { openProcesses, type Processes } from "./postgres-processes.ts";
 const SECRET = "a signing secret";
 
 /** As where a page of it is broken on the disk. */
-async function breakBody({ sql }: Pick<Processes, "sql">, delivery: string): Promise<void> {
+async function breakBody(
+  { sql }: Pick<Processes, "sql">,
+  delivery: string,
+  condition = "data_corrupted",
+): Promise<void> {
   await sql.query(`
-    create function hookline.broken() returns bytea stable language plpgsql as $$ begin raise data_corrupted using message = 'missing chunk'; end $$;
+    create function hookline.broken() returns bytea stable language plpgsql as $$ begin raise ${condition} using message = 'missing chunk'; end $$;
     alter table hookline.delivery rename to kept;
     create view hookline.delivery as select day, id, received_at, sent_at, source, signed_by, signature, headers, account, subscription, jobs, absent,
-      case when id = ${delivery} then hookline.broken() else body end as body from hookline.kept`);
+      case when id in (${delivery}) then hookline.broken() else body end as body from hookline.kept`);
 }
 
 test("an unexpanded delivery that PostgreSQL cannot read is an unhandled job, and the others are handled", async () => {
@@ -76,6 +80,45 @@ test("an unexpanded delivery that PostgreSQL cannot read keeps no later one from
   await processes.rows("drop view hookline.delivery; alter table hookline.kept rename to delivery");
   const filler = "x".repeat(3 * 1024 * 1024);
   for (const id of ["c", "d", "e", "f", "g", "h", "i"]) await storeAll(inbox, mail([id], { filler }));
+});
+
+describe.each(["io_error", "undefined_file"])("where PostgreSQL cannot read a file (%s)", (condition) => {
+  async function withBroken(broken: (ids: readonly string[]) => readonly string[]) {
+    const processes = await openProcesses();
+    const receiving = await processes.start();
+    await receiving.inbox.store(["a", "b", "c", "d"].map((id) => raw(mail([id]))));
+    await receiving.inbox.close();
+    const ids = (await processes.rows<{ id: string }>("select id from hookline.delivery order by id")).map(({ id }) => id); // prettier-ignore
+    await breakBody(processes, broken(ids).join(), condition);
+    const process = await processes.start();
+    async function expandNext(): Promise<string[]> {
+      const page = await process.inbox.unexpanded(10);
+      await process.inbox.expand(page.map(({ id }) => ({ id, events: mail([nobodys(id)]).events, cursor: undefined })));
+      return page.map(({ id }) => id);
+    }
+    return { ...process, ids, expandNext };
+  }
+
+  test("a delivery in it is waited for for a minute, and then those behind it are expanded", async () => {
+    const { clock, log, ids, expandNext } = await withBroken(([, b = "", c = ""]) => [b, c]);
+    const [a, b, c, d] = ids;
+    expect(await expandNext()).toEqual([a]);
+    await expect(expandNext()).rejects.toThrow("missing chunk");
+    clock.jump(59_000);
+    await expect(expandNext()).rejects.toThrow("missing chunk");
+    clock.jump(1_000);
+    expect([await expandNext(), await expandNext(), await expandNext(), await expandNext()]).toEqual([[b], [c], [d], []]); // prettier-ignore
+    expect(log.of("delivery-unreadable")).toMatchObject([{ facts: { deliveryId: b } }, { facts: { deliveryId: c } }]);
+  });
+
+  test("deliveries of which none can be read wait until the disk is back", async () => {
+    const { clock, log, expandNext } = await withBroken((ids) => ids);
+    for (let look = 0; look < 3; look += 1) {
+      await expect(expandNext()).rejects.toThrow("missing chunk");
+      clock.jump(3_600_000);
+    }
+    expect(log.of("delivery-unreadable")).toEqual([]);
+  });
 });
 
 test.each([1, 120])(

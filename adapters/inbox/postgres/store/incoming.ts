@@ -20,7 +20,6 @@ import type { StoredBatch, Writer } from "./writer.ts";
 export interface IncomingDeps extends UnexpandedReaderDeps {
   readonly writer: Writer;
   readonly worker: Pick<PostgresWorker, "hasRoom" | "expander" | "remember" | "changed" | "others" | "passExpander">;
-  readonly now: () => number;
   readonly dedupeWindowMs: () => number;
   /** Some wait to be expanded, some have no handler, or there was a lifecycle notice. */
   readonly noted: (what: {

@@ -1,6 +1,6 @@
 import type { Delivery, Unexpanded } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isUnreadable } from "../connection/to-storage-error.ts";
+import { isFileFailure, isUnreadable } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import type { LossLog } from "../loss-log.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
@@ -8,14 +8,23 @@ import { KEPT_DAY } from "../schema/tables.ts";
 export interface UnexpandedReaderDeps {
   readonly pool: Pool;
   readonly ident: () => string;
+  readonly now: () => number;
   readonly loss: Pick<LossLog, "unreadable" | "missing">;
 }
 
 /** Of bodies read in one go. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 
+/** A file that the server cannot read may be there again by then. */
+const FILE_MS = 60_000;
+/** Of those behind a delivery that it cannot read, one that it can shows that the disk is there. Some may share the broken block. */
+const BEHIND = 100;
+
 /** The oldest deliveries that wait to be expanded. */
-export function createUnexpandedReader({ pool, ident, loss }: UnexpandedReaderDeps) {
+export function createUnexpandedReader({ pool, ident, now, loss }: UnexpandedReaderDeps) {
+  /** Since no page was read. */
+  let failingSince: number | undefined;
+
   async function readPage(max: number): Promise<readonly Unexpanded[]> {
     for (;;) {
       const rows = await pool.query<(DeliveryRow | NoDelivery) & Waiting>(
@@ -37,24 +46,43 @@ export function createUnexpandedReader({ pool, ident, loss }: UnexpandedReaderDe
 
   /** One that is broken on the server's disk keeps none from being read: the next one is the oldest when it is expanded. */
   async function readOldest(): Promise<readonly Unexpanded[]> {
-    const [oldest] = await pool.query<Waiting & { readonly day: number; readonly receivedAt: number }>(
-      `select delivery, day, cursor, received_at as "receivedAt" from ${ident()}.unexpanded order by delivery limit 1`,
-    );
+    const [oldest] = await findWaiting(1);
     if (oldest === undefined) return [];
     const [id, { cursor }] = [String(oldest.delivery), oldest];
     try {
-      const [row] = await pool.query<DeliveryRow>(
-        `select * from ${ident()}.delivery where day in ($1, ${KEPT_DAY}) and id = $2 limit 1`,
-        [oldest.day, oldest.delivery],
-      );
+      const row = await readOne(oldest);
       if (row !== undefined) return [{ id, delivery: toDelivery(row), cursor }];
     } catch (error) {
-      if (!isUnreadable(error)) throw error;
+      if (!isUnreadable(error) && !(isFileFailure(error) && (await isLost(oldest)))) throw error;
       loss.unreadable("unexpanded", id, error);
       return [{ id, delivery: withoutBody(oldest), cursor }];
     }
     await removeMissing([oldest.delivery]);
     return readOldest();
+  }
+
+  function findWaiting(max: number): Promise<readonly WaitingRow[]> {
+    return pool.query(
+      `select delivery, day, cursor, received_at as "receivedAt" from ${ident()}.unexpanded order by delivery limit $1`,
+      [max],
+    );
+  }
+
+  async function readOne({ day, delivery }: WaitingRow): Promise<DeliveryRow | undefined> {
+    const [row] = await pool.query<DeliveryRow>(
+      `select * from ${ident()}.delivery where day in ($1, ${KEPT_DAY}) and id = $2 limit 1`,
+      [day, delivery],
+    );
+    return row;
+  }
+
+  /** For a minute it is waited for; and for as long as nothing else can be read. */
+  async function isLost({ delivery }: WaitingRow): Promise<boolean> {
+    failingSince ??= now();
+    if (Math.abs(now() - failingSince) < FILE_MS) return false;
+    for (const one of await findWaiting(BEHIND))
+      if (one.delivery !== delivery && (await readOne(one).catch(() => undefined)) !== undefined) return true;
+    return false;
   }
 
   /** One that is there on another day than its row says waits on. */
@@ -70,9 +98,11 @@ export function createUnexpandedReader({ pool, ident, loss }: UnexpandedReaderDe
 
   return async (max: number): Promise<readonly Unexpanded[]> => {
     try {
-      return await readPage(max);
+      const page = await readPage(max);
+      failingSince = undefined;
+      return page;
     } catch (error) {
-      if (!isUnreadable(error)) throw error;
+      if (!isUnreadable(error) && !isFileFailure(error)) throw error;
       return readOldest();
     }
   };
@@ -81,6 +111,11 @@ export function createUnexpandedReader({ pool, ident, loss }: UnexpandedReaderDe
 interface Waiting {
   readonly delivery: number;
   readonly cursor: number;
+}
+
+interface WaitingRow extends Waiting {
+  readonly day: number;
+  readonly receivedAt: number;
 }
 
 interface NoDelivery {
