@@ -231,7 +231,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
           worker.changed(),
           unlessLocked(known.look()),
           unlessLocked(refreshPauses()),
-          subscriptions.refresh(),
+          unlessLocked(subscriptions.refresh()),
         ]);
       },
     }),

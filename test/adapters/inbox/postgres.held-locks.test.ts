@@ -67,3 +67,15 @@ test("replays that wait for a lock keep no delivery from being stored, and hold 
   await Promise.all(replays);
   expect(order).toEqual(["stored", "stored", "stored", "stored", "replayed 1", "replayed 1"]);
 });
+
+test("a replay that holds does not fail for a lock on the table of subscriptions", async () => {
+  const processes = await openProcesses();
+  const { inbox, clock } = await processes.start();
+  await storeAll(inbox, mail(["a"]));
+  await settleAll(inbox, await claimOne(inbox), {
+    to: "dead",
+    error: { name: "Error", message: "no", at: clock.now() },
+  });
+  await locked(processes, "subscription");
+  expect(await inbox.jobs.replay({ states: ["dead"] })).toBe(1);
+});

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createPostgresSubscriptions } from "../../../adapters/inbox/postgres/upkeep/subscriptions.ts";
 import { mail, SKIPPED } from "../../suites/inbox/deliveries.ts";
 import { DAY_MS, upkeepWorlds } from "./postgres-upkeep-bench.ts";
 
@@ -37,6 +38,27 @@ test.each(["ensure_days()", "drop_day(int, bigint)", "expire(text, bigint)", "re
     for (const [table, count] of Object.entries(left))
       expect([table, await world.count(table)]).toEqual([table, count]);
     expect(await world.count("delivery")).toBe(broken.startsWith("drop_day") ? 1 : 0);
+  },
+);
+
+test.each(["subscription", "tombstone", "dedupe"])(
+  "while others have locked the table %s, no connection waits for it for long, and the steps behind it go on",
+  async (table) => {
+    const world = await openWorld();
+    await world.rows("insert into hl.tombstone values (1, '', true, 'left', 1, 1)");
+    await world.rows("insert into hl.dedupe values ('k', 1)");
+    await world.rows("insert into hl.removal (jobs) values ('{1}')");
+    await world.pass(400 * DAY_MS);
+    const subscriptions = createPostgresSubscriptions({ ident: () => world.ident, pool: world.pool });
+    await world.pool.transaction(async (holder) => {
+      await holder.query(`lock table ${world.ident}.${table} in access exclusive mode`);
+      const looks = await Promise.allSettled([world.retain(), table === "subscription" && subscriptions.refresh()]);
+      const errors = world.log.of("retention-failed").map(({ facts }) => (facts as { readonly err: unknown }).err);
+      for (const look of looks) if (look.status === "rejected") errors.push(look.reason);
+      const isLocked = { cause: { code: "55P03" } };
+      expect(errors).toMatchObject(table === "subscription" ? [isLocked, isLocked] : [isLocked]);
+    });
+    expect(await world.count("removal")).toBe(0);
   },
 );
 

@@ -1,6 +1,7 @@
 import { TOMBSTONE_LIFE_MS, type InboxHost } from "../../../../src/adapter.ts";
 import { createExpiredLog, createRetention, type Passes, type Retention } from "../../../../src/inbox/retention.ts";
 import { HIT_EVERY_MS } from "../../../../src/inbox/tombstone-cache.ts";
+import { impatientPool } from "../connection/impatient.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isBroken } from "../connection/to-storage-error.ts";
 import { createBodyRemoval } from "./body-removal.ts";
@@ -47,9 +48,10 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
 
   async function run({ wait, failed }: Passes): Promise<void> {
     const pause = async (): Promise<boolean> => (await wait(PAUSE_MS)) && isLeader();
-    const steps = createRetentionSteps(pool, ident);
+    const hasty = impatientPool(pool);
+    const steps = createRetentionSteps(hasty, ident);
     const days = createDayPartitions({ queries: pool, ident, pause });
-    const bodies = createBodyRemoval(pool, ident, pause);
+    const bodies = createBodyRemoval(hasty, ident, pause);
     const letters = createExpiredLog(host());
     const blocked = createBlockedLog(host());
     const { clock } = host();
@@ -101,7 +103,7 @@ export function createUpkeep({ ident, pool, host, options, isLeader, expired }: 
 
     async function removeOld(): Promise<void> {
       const serverNow = await steps.serverNow();
-      times ??= await openRetentionTimes(pool, ident(), {
+      times ??= await openRetentionTimes(hasty, ident(), {
         newestDay: await days.newest(),
         stampNow: clock.now(),
         serverNow,

@@ -4,6 +4,7 @@ import type {
   KnownSubscription,
   Subscriptions,
 } from "../../../../src/adapter.ts";
+import { impatient } from "../connection/impatient.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { toText } from "../store/encode-batch.ts";
 
@@ -37,7 +38,7 @@ export function createPostgresSubscriptions({
     reading += 1;
     try {
       // Of what is to be forgotten, nothing is told.
-      const rows = await pool.query<
+      const rows = await impatient(pool).query<
         ErroredSubscription & { readonly source: string | null }
       >(/* sql */ `select subscription, account as "accountId", resource, source, error from (
            select * from ${ident()}.subscription where error is not null order by seq desc limit ${MOST}) as newest order by seq`);
