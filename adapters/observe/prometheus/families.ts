@@ -3,7 +3,8 @@ import { REFUSALS } from "../../../src/ingest/responses.ts";
 import { CHANGE_FAMILIES, CHANGE_TYPES, familyOf } from "../../../src/protocol/event-names.ts";
 import { pausedAccounts, type Internals } from "../../../src/receiver/internals.ts";
 import { countsOfInbox } from "../inbox-counts.ts";
-import type { Counting, Histogram } from "./counting.ts";
+import type { Counting } from "./counting.ts";
+import type { Histogram } from "./histograms.ts";
 import type { Family } from "./text-format.ts";
 
 const STATUSES = [200, 400, 401, 405, 408, 413, 415, 422, 500, 503].map(String);

@@ -1,6 +1,6 @@
 import { kindOf } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
-import type { Histogram } from "./counting.ts";
+import type { Histogram } from "./histograms.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
