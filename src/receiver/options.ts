@@ -5,9 +5,8 @@ import { UsageError } from "../errors.ts";
 import type { Inbox, StorageKind, WorkingInbox } from "../inbox/port/inbox.ts";
 import type { SecretSource } from "../ingest/secret-lookup.ts";
 import { toLogger, type Logger } from "../logger.ts";
-import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/signature/signature-headers.ts";
-
 import { resolveScheme, serviceScheme, type SignatureScheme } from "../protocol/signature/signature-scheme.ts";
+import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/signature/timestamp-age.ts";
 import type { GapLimits } from "../gaps/gap-watch.ts";
 
 /** Options of `createReceiver`. Only `secret` and `inbox` are required. */

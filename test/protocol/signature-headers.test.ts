@@ -1,12 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { toHeaderLookup } from "../../src/protocol/headers.ts";
-import {
-  DEFAULT_MAX_AGE_SECONDS,
-  readSignatureHeaders,
-  SIGNATURE_PROBLEMS,
-  type Freshness,
-} from "../../src/protocol/signature/signature-headers.ts";
+import { readSignatureHeaders, SIGNATURE_PROBLEMS } from "../../src/protocol/signature/signature-headers.ts";
 import { resolveScheme, serviceScheme, type SignatureScheme } from "../../src/protocol/signature/signature-scheme.ts";
+import { DEFAULT_MAX_AGE_SECONDS, type Freshness } from "../../src/protocol/signature/timestamp-age.ts";
 
 const hex = "81dd05befe5cbb6bb432e20e4430415f22beb4c0a80cbd8d9cf6e9a7716caeb7";
 const base64 = Buffer.from(hex, "hex").toString("base64");

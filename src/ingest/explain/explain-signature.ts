@@ -2,18 +2,14 @@ import { timingSafeEqual } from "node:crypto";
 import { toHeaderLookup, type HeaderLookup } from "../../protocol/headers.ts";
 import { isSecret, toKey } from "../../protocol/signature/secrets.ts";
 import { macOf } from "../../protocol/signature/sign.ts";
-import {
-  ageProblem,
-  DEFAULT_MAX_AGE_SECONDS,
-  readSignature,
-  readTimestamp,
-} from "../../protocol/signature/signature-headers.ts";
+import { readSignature, readTimestamp } from "../../protocol/signature/signature-headers.ts";
 import {
   resolveScheme,
   serviceScheme,
   type ResolvedScheme,
   type SignatureScheme,
 } from "../../protocol/signature/signature-scheme.ts";
+import { ageProblem, DEFAULT_MAX_AGE_SECONDS } from "../../protocol/signature/timestamp-age.ts";
 import { toBytes, type SignedRequest } from "../../protocol/signature/verify.ts";
 import { MISTAKES, type MistakeCode } from "./mistake-catalog.ts";
 import {

@@ -1,5 +1,6 @@
 import type { HeaderLookup } from "../headers.ts";
 import type { ResolvedScheme } from "./signature-scheme.ts";
+import { ageProblem, type Freshness } from "./timestamp-age.ts";
 
 /** The signature and the timestamp of a request, as its headers have them; not yet verified. */
 export interface SignatureHeaders {
@@ -20,23 +21,6 @@ export type SignatureProblem =
 
 /** The problems that the headers alone show. */
 export type HeaderProblem = Exclude<SignatureProblem, "signature-wrong">;
-
-/** The limits of a timestamp. */
-export interface Freshness {
-  /** The present time, milliseconds since the epoch. */
-  readonly nowMs: number;
-  /** How old a request may be, seconds. */
-  readonly maxAgeSeconds: number;
-}
-
-/**
- * Seven days, in seconds. It is not known whether a redelivery keeps its first timestamp; if it does, a short window would refuse
- * a backlog for ever. @see protocol 8
- */
-export const DEFAULT_MAX_AGE_SECONDS = 604_800;
-
-/** How far a sender's clock may be ahead of ours, seconds. */
-const MAX_FUTURE_SECONDS = 300;
 
 /**
  * Reads the signature and the timestamp from the headers, or gives the problem with them.
@@ -90,14 +74,6 @@ export function readTimestamp(
   const seconds = time.unit === "seconds";
   if (!(seconds ? SECONDS : MILLISECONDS).test(timestamp)) return "timestamp-malformed";
   return { timestamp, sentAtMs: Number(timestamp) * (seconds ? 1000 : 1) };
-}
-
-/** The problem of a request that is too old, or from the future. */
-export function ageProblem(sentAtMs: number, { nowMs, maxAgeSeconds }: Freshness): HeaderProblem | undefined {
-  const ageMs = nowMs - sentAtMs;
-  // In this form, a NaN is refused.
-  if (!(ageMs <= maxAgeSeconds * 1000)) return "timestamp-stale";
-  return ageMs < -MAX_FUTURE_SECONDS * 1000 ? "timestamp-future" : undefined;
 }
 
 /** Each problem and what to change: for `SignatureError`, the log and the documentation. */

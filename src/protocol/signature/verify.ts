@@ -2,13 +2,9 @@ import { SignatureError, UsageError } from "../../errors.ts";
 import { toHeaderLookup, type HeadersLike } from "../headers.ts";
 import { toKeys, type Secret } from "./secrets.ts";
 import { matchKey } from "./sign.ts";
-import {
-  DEFAULT_MAX_AGE_SECONDS,
-  readSignatureHeaders,
-  SIGNATURE_PROBLEMS,
-  type SignatureProblem,
-} from "./signature-headers.ts";
+import { readSignatureHeaders, SIGNATURE_PROBLEMS, type SignatureProblem } from "./signature-headers.ts";
 import { resolveScheme, serviceScheme, type ResolvedScheme, type SignatureScheme } from "./signature-scheme.ts";
+import { DEFAULT_MAX_AGE_SECONDS } from "./timestamp-age.ts";
 
 /** The signed part of a request. */
 export interface SignedRequest {
