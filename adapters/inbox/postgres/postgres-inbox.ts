@@ -16,7 +16,7 @@ import { createCounts } from "./upkeep/counts.ts";
 import { ensureDays } from "./upkeep/day-partitions.ts";
 import { createPostgresGaps } from "./upkeep/gaps.ts";
 import { createPostgresKeyValues } from "./upkeep/key-values.ts";
-import { findLiveWorkers } from "./workers/live-workers.ts";
+import { findLiveWorkers } from "./workers/list-workers.ts";
 import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
 import { createPostgresPauses } from "./upkeep/pauses.ts";

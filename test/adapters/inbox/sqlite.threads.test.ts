@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createReopenBackoff } from "../../../adapters/inbox/sqlite/thread/reopen-backoff.ts";
+import { createReopenBackoff } from "../../../adapters/inbox/sqlite/thread/thread-failures.ts";
 import { openThread } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import { realTimer, unlessHung } from "../../../adapters/inbox/sqlite/thread/watchdog.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";

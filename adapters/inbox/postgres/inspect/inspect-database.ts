@@ -5,7 +5,7 @@ import { createPostgresJobs } from "../jobs/admin.ts";
 import { createPostgresInbox, type PostgresOptions } from "../postgres-inbox.ts";
 import { prepareSchema } from "../schema/migrate.ts";
 import { createPostgresGaps } from "../upkeep/gaps.ts";
-import { findLiveWorkers } from "../workers/live-workers.ts";
+import { findLiveWorkers } from "../workers/list-workers.ts";
 import { createPostgresPauses } from "../upkeep/pauses.ts";
 import { readStats, type SharedStats } from "../upkeep/read-stats.ts";
 import { createPostgresTombstones } from "../upkeep/tombstones.ts";

@@ -2,7 +2,7 @@ import { StorageError, type Clock, type InboxDisk, type InboxHost } from "../../
 import type { FileCounts } from "./file-state.ts";
 import type { Operations } from "./operations.ts";
 import type { Batch, TaskResult } from "./transaction.ts";
-import { createReopenBackoff } from "./reopen-backoff.ts";
+import { createReopenBackoff } from "./thread-failures.ts";
 import type { ThreadClient, ThreadEvents } from "./thread-client.ts";
 import type { ThreadOptions } from "./thread-protocol.ts";
 import { toStorageError } from "../connection/to-storage-error.ts";
