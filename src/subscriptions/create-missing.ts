@@ -3,7 +3,8 @@ import { HooklineError } from "../errors.ts";
 import type { Receiver } from "../index.ts";
 import type { Id } from "../protocol/event-types.ts";
 import { describeThrown } from "../thrown.ts";
-import { fits, type Desired } from "./desired.ts";
+import type { Desired } from "./desired.ts";
+import { fits } from "./same-subscription.ts";
 import { explainRefusal, hearHandshakes } from "./explain-refusal.ts";
 
 /**

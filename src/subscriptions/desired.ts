@@ -1,8 +1,8 @@
 import { kindOf } from "../assert.ts";
-import type { Subscription } from "../client.ts";
 import { UsageError } from "../errors.ts";
 import type { Id } from "../protocol/event-types.ts";
 import { toId } from "../protocol/id.ts";
+import { isSame } from "./same-subscription.ts";
 
 /** A subscription that is to exist. */
 export interface Desired {
@@ -36,50 +36,10 @@ export function byAccount(where: string, desired: readonly Desired[]): ReadonlyM
   return accounts;
 }
 
-/** Whether a subscription of the account is the desired one. A level that one of them does not name fits any. */
-export function fits(desired: Desired, { resource, notificationUrl, detailLevel }: Subscription): boolean {
-  return (
-    resourceKey(resource) === resourceKey(desired.resource) &&
-    urlKey(notificationUrl) === urlKey(desired.notificationUrl) &&
-    (desired.detailLevel === undefined || detailLevel === undefined || desired.detailLevel === detailLevel)
-  );
-}
-
-/** Equal for paths that name the same resource, however they are escaped. */
-export function resourceKey(path: string): string {
-  const [plain = ""] = path.split("?");
-  const segments = plain.replace(/\/+$/, "").split("/");
-  return JSON.stringify(segments.map(decoded));
-}
-
-/** Equal for URLs that lead to the same place: the case of the host, a default port and a fragment do not matter. */
-export function urlKey(text: string): string {
-  const url = URL.parse(text);
-  if (url === null) return text;
-  url.hash = "";
-  return url.href;
-}
-
 /** For messages: neither a query, which may have a secret, nor a password. */
 export function describe({ resource, notificationUrl }: Pick<Desired, "resource" | "notificationUrl">): string {
   const { origin, pathname } = new URL(notificationUrl);
   return `${resource} at ${origin}${pathname}`;
-}
-
-function isSame(one: Desired, other: Desired): boolean {
-  return (
-    resourceKey(one.resource) === resourceKey(other.resource) &&
-    urlKey(one.notificationUrl) === urlKey(other.notificationUrl) &&
-    one.detailLevel === other.detailLevel
-  );
-}
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }
 
 function checked(given: Partial<Desired> | null | undefined, where: string): Desired {

@@ -4,8 +4,9 @@ import type { Receiver } from "../index.ts";
 import type { Id } from "../protocol/event-types.ts";
 import { internalsOf } from "../receiver/internals.ts";
 import { forEachAccount, toFailed, type AccountFailure, type ClientOf } from "./accounts.ts";
-import { byAccount, fits, urlKey, type Desired } from "./desired.ts";
 import { createMissing, deleteIfThere, listAll } from "./create-missing.ts";
+import { byAccount, type Desired } from "./desired.ts";
+import { fits, urlKey } from "./same-subscription.ts";
 
 /** Options of {@link planSubscriptions}. */
 export interface PlanOptions {

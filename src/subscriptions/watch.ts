@@ -8,7 +8,8 @@ import { internalsOf, type Internals } from "../receiver/internals.ts";
 import { catchRejection } from "../thrown.ts";
 import { answerOf, forEachAccount, type ClientOf } from "./accounts.ts";
 import { createMissing, deleteIfThere, listAll } from "./create-missing.ts";
-import { byAccount, describe, fits, resourceKey, type Desired } from "./desired.ts";
+import { byAccount, describe, type Desired } from "./desired.ts";
+import { fits, resourceKey } from "./same-subscription.ts";
 
 /** Options of {@link watchSubscriptions}. */
 export interface WatchOptions {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { join } from "node:path";
 import type { Client, Subscription } from "../../client.ts";
 import { createMissing, deleteIfThere, listAll } from "../../subscriptions/create-missing.ts";
-import { urlKey } from "../../subscriptions/desired.ts";
+import { urlKey } from "../../subscriptions/same-subscription.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { askRun, NO_ANSWER } from "./follow-tunnel.ts";
 
