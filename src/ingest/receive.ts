@@ -1,8 +1,8 @@
 import { isGoodToken, tokenOf } from "../protocol/handshake.ts";
 import type { StoreResult } from "../inbox/port/delivery.ts";
-import { admit } from "./admit.ts";
 import type { AfterHandlers } from "./after-handlers.ts";
 import { checkHeaders } from "./check-headers.ts";
+import { admit } from "./check-wanted.ts";
 import { readBody } from "./read-body.ts";
 import { Refused, replyRefused, replyStored, replyToken, replyUnwanted } from "./responses.ts";
 import type { Admitted, IngestDeps, RawRequest, Read, Reply } from "./types.ts";
