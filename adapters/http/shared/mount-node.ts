@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as turnOfTheLoop } from "node:timers/promises";
-import { types } from "node:util";
-import { bodyConsumed, toAfterHandlers, type RawRequest } from "../../../src/adapter.ts";
+import { toAfterHandlers } from "../../../src/adapter.ts";
 import type { Receiver } from "../../../src/index.ts";
+import { bodyOf } from "./earlier-parser-node.ts";
 import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type Answer, type AnyMountOptions } from "./mount.ts";
-import { declaredLength, readBodyNode } from "./read-body-node.ts";
 import { writeResponseNode } from "./write-response-node.ts";
 
 /** One request from a framework over `node:http`. */
-interface Incoming<Req> {
+export interface Incoming<Req> {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   /** The URL before any router shortened it. */
@@ -86,34 +85,4 @@ async function send(
     // Earlier middleware broke the response. Without an answer the service redelivers; half of one could mean anything.
     res.destroy();
   }
-}
-
-/**
- * The stream's state shows whether the body was read, `body` does not: Express 4 sets it to `{}` without reading, and a
- * reader may have set nothing.
- */
-function bodyOf({ req, earlierReads }: Incoming<unknown>, advice: Advice): Pick<RawRequest, "body" | "parsedBefore"> {
-  const length = declaredLength(req);
-  if (length === 0) return { body: new Uint8Array(0) };
-  const consumed = (): Promise<never> => Promise.reject(bodyConsumed(advice.consumed));
-  // Checked again when the receiver reads: a listener of earlier middleware may have read the body by then.
-  if (isUnread(req)) return { body: (limits) => (isUnread(req) ? readBodyNode(req, limits) : consumed()) };
-  for (const read of earlierReads) {
-    const bytes = bytesOf(read);
-    // A lossy decoding to text, or a parsed JSON text, changes the length.
-    if (bytes !== undefined && (length === undefined || bytes.length === length))
-      return { body: bytes, parsedBefore: advice.parsedBefore };
-  }
-  return { body: consumed };
-}
-
-function isUnread(req: IncomingMessage): boolean {
-  // With an encoding set the stream yields text: the bytes are lost.
-  return !(req.readableDidRead || req.readableEncoding);
-}
-
-/** Accepts Buffers of another realm, as test runners make them. */
-function bytesOf(read: unknown): Uint8Array | undefined {
-  if (typeof read === "string") return Buffer.from(read);
-  return types.isUint8Array(read) ? read : undefined;
 }
