@@ -43,6 +43,9 @@ export interface GapLimits {
   readonly silence: boolean;
 }
 
+/** An outage of less than ten minutes is no gap: the service redelivers. */
+export const DEFAULT_GAP_LIMITS: GapLimits = { afterMs: 600_000, perSecond: 5, silence: false };
+
 export interface GapWatchOptions extends GapLimits {
   readonly gaps: Gaps;
   /** Whether the next delivery can be stored. */

@@ -5,6 +5,12 @@ import { catchRejection } from "../thrown.ts";
 import { isRefusalCode, REFUSALS, Refused } from "./responses.ts";
 import type { Checked, IngestDeps, RawRequest, Read, ReadLimits } from "./types.ts";
 
+export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
+/** Of all requests together. */
+export const DEFAULT_MAX_IN_FLIGHT_BYTES = 64 * 1024 * 1024;
+/** From the headers to the end of the body, milliseconds. */
+export const DEFAULT_BODY_TIMEOUT_MS = 10_000;
+
 /** Rows 5 to 7 of the table of answers: the body as bytes, within its limits. Those that are read are in flight until `release`. */
 export async function readBody(checked: Checked, deps: IngestDeps): Promise<Read | Refused> {
   const { clock, maxBodyBytes } = deps;

@@ -30,6 +30,9 @@ export type SecretSource =
       request: SecretRequest,
     ) => Secret | readonly Secret[] | undefined | Promise<Secret | readonly Secret[] | undefined>);
 
+/** Time of a look-up by function, milliseconds. */
+export const DEFAULT_SECRET_TIMEOUT_MS = 2_000;
+
 /** Finds the keys that a request may be signed with. */
 export interface SecretLookup {
   /** Without a promise where the keys are known. */

@@ -11,6 +11,9 @@ import type { InFlightBytes } from "./read-body.ts";
 import { isRefusalCode, Refused, type RefusalCode } from "./responses.ts";
 import type { Admitted } from "./types.ts";
 
+/** Time for storing before 503, milliseconds. */
+export const DEFAULT_STORE_TIMEOUT_MS = 5_000;
+
 /** Stores deliveries; those of one turn of the event loop share a commit. */
 export interface DeliveryStore {
   /** Row 13 of the table of answers: resolves when the delivery is durable, or with the reason why that is not certain. */

@@ -45,6 +45,9 @@ export class Decision {
   }
 }
 
+/** Time for the gate, milliseconds; then the delivery is stored. */
+export const DEFAULT_GATE_TIMEOUT_MS = 500;
+
 /** Calls the gate. Undefined after an error, a late answer, a decision for another delivery, or with the rate limit reached. */
 export async function askGate(
   { subscription, accountId, resource }: Envelope,

@@ -12,6 +12,9 @@ export interface UnsubscribeRateLimit {
   readonly reachedLately: boolean;
 }
 
+/** Different subscriptions an hour. */
+export const DEFAULT_UNSUBSCRIBES_PER_HOUR = 10;
+
 const HOUR_MS = 60 * 60 * 1_000;
 
 /** @param inbox counts for all processes that share it, if it can */

@@ -1,13 +1,20 @@
 import { assertBoolean, assertOptions, kindOf, wholeNumber } from "../assert.ts";
 import { LONGEST_TIMER_MS, toClock, type Clock } from "../clock.ts";
+import { DEFAULT_GRACE_MS, DEFAULT_TIMEOUT_MS } from "../dispatch/calls/run-handler.ts";
+import { DEFAULT_CONCURRENCY } from "../dispatch/claims/prefetch.ts";
 import { assertLimits } from "../dispatch/handlers.ts";
+import { DEFAULT_RETRY_FOR_MS } from "../dispatch/retries/retry-policy.ts";
 import { UsageError } from "../errors.ts";
+import { DEFAULT_GAP_LIMITS, type GapLimits } from "../gaps/gap-watch.ts";
 import type { Inbox, StorageKind, WorkingInbox } from "../inbox/port/inbox.ts";
-import type { SecretSource } from "../ingest/secret-lookup.ts";
+import { DEFAULT_BODY_TIMEOUT_MS, DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_IN_FLIGHT_BYTES } from "../ingest/read-body.ts";
+import { DEFAULT_SECRET_TIMEOUT_MS, type SecretSource } from "../ingest/secret-lookup.ts";
+import { DEFAULT_STORE_TIMEOUT_MS } from "../ingest/store.ts";
+import { DEFAULT_GATE_TIMEOUT_MS } from "../ingest/unsubscribe-gate.ts";
+import { DEFAULT_UNSUBSCRIBES_PER_HOUR } from "../ingest/unsubscribe-rate-limit.ts";
 import { toLogger, type Logger } from "../logger.ts";
 import { resolveScheme, serviceScheme, type SignatureScheme } from "../protocol/signature/signature-scheme.ts";
 import { DEFAULT_MAX_AGE_SECONDS } from "../protocol/signature/timestamp-age.ts";
-import type { GapLimits } from "../gaps/gap-watch.ts";
 
 /** Options of `createReceiver`. Only `secret` and `inbox` are required. */
 export interface ReceiverOptions<K extends StorageKind = StorageKind> {
@@ -107,12 +114,12 @@ export function resolveOptions(options: ReceiverOptions) {
   assertBoolean("createReceiver's `logContent`", logContent);
   const log = toLogger(options.log);
   const maxAgeSeconds = number("maxAgeSeconds", options.maxAgeSeconds ?? DEFAULT_MAX_AGE_SECONDS, 1);
-  const concurrency = number("concurrency", options.concurrency ?? 10, 1);
+  const concurrency = number("concurrency", options.concurrency ?? DEFAULT_CONCURRENCY, 1);
   const windowSeconds = number("dedupe.windowSeconds", dedupe.windowSeconds ?? 8 * DAY_SECONDS, 1);
   const limits = {
     attempts: options.attempts ?? Infinity,
-    retryForMs: options.retryForMs ?? DAY_SECONDS * 1_000,
-    timeoutMs: options.timeoutMs ?? 30_000,
+    retryForMs: options.retryForMs ?? DEFAULT_RETRY_FOR_MS,
+    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
   };
   return {
     name: nameOf(options.name ?? "default"),
@@ -122,17 +129,21 @@ export function resolveOptions(options: ReceiverOptions) {
     maxBodyBytes,
     maxInFlightBytes: number(
       "maxInFlightBytes",
-      options.maxInFlightBytes ?? Math.max(64 * 1024 * 1024, maxBodyBytes),
+      options.maxInFlightBytes ?? Math.max(DEFAULT_MAX_IN_FLIGHT_BYTES, maxBodyBytes),
       1,
     ),
-    bodyTimeoutMs: time("bodyTimeoutMs", options.bodyTimeoutMs ?? 10_000, 1),
+    bodyTimeoutMs: time("bodyTimeoutMs", options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS, 1),
     maxAgeSeconds,
-    secretTimeoutMs: time("secretTimeoutMs", options.secretTimeoutMs ?? 2_000, 1),
-    storeTimeoutMs: time("storeTimeoutMs", options.storeTimeoutMs ?? 5_000, 1),
-    graceMs: time("graceMs", options.graceMs ?? 30_000, 0),
+    secretTimeoutMs: time("secretTimeoutMs", options.secretTimeoutMs ?? DEFAULT_SECRET_TIMEOUT_MS, 1),
+    storeTimeoutMs: time("storeTimeoutMs", options.storeTimeoutMs ?? DEFAULT_STORE_TIMEOUT_MS, 1),
+    graceMs: time("graceMs", options.graceMs ?? DEFAULT_GRACE_MS, 0),
     maxStuck: number("maxStuck", options.maxStuck ?? concurrency, 0),
-    gateTimeoutMs: time("gate.timeoutMs", gate.timeoutMs ?? 500, 1),
-    maxUnsubscribesPerHour: number("gate.maxUnsubscribesPerHour", gate.maxUnsubscribesPerHour ?? 10, 0),
+    gateTimeoutMs: time("gate.timeoutMs", gate.timeoutMs ?? DEFAULT_GATE_TIMEOUT_MS, 1),
+    maxUnsubscribesPerHour: number(
+      "gate.maxUnsubscribesPerHour",
+      gate.maxUnsubscribesPerHour ?? DEFAULT_UNSUBSCRIBES_PER_HOUR,
+      0,
+    ),
     // A redelivery whose timestamp is still accepted must find the dedupe key of the first one.
     dedupeWindowMs: Math.max(windowSeconds, maxAgeSeconds + DAY_SECONDS) * 1_000,
     gaps: gapsOf(options),
@@ -175,7 +186,7 @@ const ALLOWED_OF_DEDUPE = { windowSeconds: true } as const;
 /** What the inbox cannot hold must be refused at the start: a delivery that is never stored would be redelivered for ever. */
 function maxBodyBytesOf({ inbox, maxBodyBytes }: ReceiverOptions): number {
   const most = (inbox as Inbox | null | undefined)?.maxBodyBytes;
-  const given = number("maxBodyBytes", maxBodyBytes ?? Math.min(1024 * 1024, most ?? Infinity), 1);
+  const given = number("maxBodyBytes", maxBodyBytes ?? Math.min(DEFAULT_MAX_BODY_BYTES, most ?? Infinity), 1);
   if (most === undefined || given <= most) return given;
   throw new UsageError(
     "option-invalid",
@@ -188,7 +199,11 @@ function maxBodyBytesOf({ inbox, maxBodyBytes }: ReceiverOptions): number {
 function gapsOf({ inbox, gaps }: ReceiverOptions): GapLimits | undefined {
   const hasRoom = (inbox as Partial<WorkingInbox> | null | undefined)?.gaps !== undefined;
   if (gaps === false || (gaps === undefined && !hasRoom)) return undefined;
-  const { afterMs = 600_000, perSecond = 5, silence = false } = gaps ?? {};
+  const {
+    afterMs = DEFAULT_GAP_LIMITS.afterMs,
+    perSecond = DEFAULT_GAP_LIMITS.perSecond,
+    silence = DEFAULT_GAP_LIMITS.silence,
+  } = gaps ?? {};
   assertOptions("createReceiver's `gaps`", gaps ?? {}, ALLOWED_OF_GAPS);
   assertBoolean("createReceiver's `gaps.silence`", silence);
   if (!hasRoom)

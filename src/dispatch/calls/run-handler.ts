@@ -4,6 +4,11 @@ import { catchRejection } from "../../thrown.ts";
 import type { Handler, Middleware } from "../handlers.ts";
 import type { CallResult } from "../retries/retry-policy.ts";
 
+/** One attempt's time until its signal aborts, milliseconds. */
+export const DEFAULT_TIMEOUT_MS = 30_000;
+/** From the abort of a handler to giving its slot back, milliseconds. */
+export const DEFAULT_GRACE_MS = 30_000;
+
 /** How a call is run. */
 export interface CallOptions {
   /** The handler has its signal. */

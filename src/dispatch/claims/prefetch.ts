@@ -63,6 +63,9 @@ export interface PrefetcherOptions {
   readonly ended: () => void;
 }
 
+/** Jobs running at once. */
+export const DEFAULT_CONCURRENCY = 10;
+
 export function createPrefetcher(
   inbox: Pick<WorkingInbox, "claim" | "stats">,
   {

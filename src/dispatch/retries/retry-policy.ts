@@ -6,6 +6,9 @@ import { retryErrorOf, type GiveUp, type RetryLater } from "./retry-errors.ts";
 /** How a call ended. */
 export type CallResult = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
 
+/** How long after its first attempt a job is retried, milliseconds: a day. */
+export const DEFAULT_RETRY_FOR_MS = 24 * 60 * 60 * 1_000;
+
 /** What decides on a failed call. */
 export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> {
   /** Wall-clock time, milliseconds since the epoch. */
