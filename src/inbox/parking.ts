@@ -46,6 +46,9 @@ export interface Parking<R extends ParkableRow> {
 /** @returns those of the jobs that the storage still has, in the order of ids */
 type ReadParked<R> = (ids: readonly number[], shard: number) => Promise<readonly R[]>;
 
+/** Of a durable inbox: so many wait in memory. */
+export const DEFAULT_MAX_JOBS = 500_000;
+
 export interface ParkingDeps<R extends ParkableRow> {
   /** In memory. */
   readonly maxJobs: number;

@@ -1,6 +1,9 @@
 import type { Timer } from "../clock.ts";
 import type { InboxHost } from "./port/inbox.ts";
 
+/** Done, skipped and unhandled jobs of a durable inbox, days. */
+export const DEFAULT_KEEP_DAYS = 7;
+
 /** Removes what has had its time, pass after pass, as long as a process works. */
 export interface Retention {
   /** A pass at once, and again after each interval. */

@@ -17,6 +17,7 @@ import { ensureDays } from "./upkeep/day-partitions.ts";
 import { createPostgresGaps } from "./upkeep/gaps.ts";
 import { createPostgresKeyValues } from "./upkeep/key-values.ts";
 import { findLiveWorkers } from "./workers/list-workers.ts";
+import { DEFAULT_GONE_MS } from "./workers/membership.ts";
 import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
 import { createPostgresPauses } from "./upkeep/pauses.ts";
@@ -32,7 +33,7 @@ export interface PostgresOptions {
   readonly schema: string;
   readonly migrate: boolean;
   readonly leaseMs: number;
-  /** How long the heart of a process whose connection is gone must stand still. @default 1250: two beats and a half */
+  /** How long the heart of a process whose connection is gone must stand still. @default 1250 */
   readonly goneMs?: number | undefined;
   readonly keepDoneMs: number;
   readonly keepUnhandledMs: number;
@@ -58,7 +59,15 @@ interface Pools {
 
 /** The port on a PostgreSQL server: tables are the truth, the lanes of a shard are in the memory of the process that owns it. */
 export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"network"> {
-  const { connection, directConnection = connection, schema, migrate, leaseMs, goneMs = 1_250, maxJobs } = options;
+  const {
+    connection,
+    directConnection = connection,
+    schema,
+    migrate,
+    leaseMs,
+    goneMs = DEFAULT_GONE_MS,
+    maxJobs,
+  } = options;
   let host: InboxHost | undefined;
   let user: InboxHost | undefined;
   let pools: Pools | undefined;

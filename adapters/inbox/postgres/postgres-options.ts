@@ -1,5 +1,8 @@
 import { assertOptions, kindOf, oneText, wholeNumber } from "../../../src/adapter.ts";
+import { DEFAULT_MAX_JOBS } from "../../../src/inbox/parking.ts";
+import { DEFAULT_KEEP_DAYS } from "../../../src/inbox/retention.ts";
 import { UsageError } from "../../../src/index.ts";
+import { DEFAULT_LEASE_MS } from "./workers/membership.ts";
 import type { PostgresOptions } from "./postgres-inbox.ts";
 
 /** Limits of a PostgreSQL inbox. */
@@ -36,8 +39,9 @@ export type PostgresConnection = string | { readonly [option: string]: unknown }
  */
 export function resolvePostgresOptions(connection: PostgresConnection, options: PostgresInboxOptions): PostgresOptions {
   assertOptions("postgresInbox", options, ALLOWED);
-  const { directConnection, schema = "hookline", migrate = true, leaseMs = 5_000, maxJobs = 500_000 } = options;
-  const { keepDoneDays = 7, keepUnhandledDays = 7, keepDeadDays = Infinity } = options;
+  const { directConnection, schema = "hookline", migrate = true, leaseMs = DEFAULT_LEASE_MS } = options;
+  const { keepDoneDays = DEFAULT_KEEP_DAYS, keepUnhandledDays = DEFAULT_KEEP_DAYS, keepDeadDays = Infinity } = options;
+  const { maxJobs = DEFAULT_MAX_JOBS } = options;
   return {
     connection: toConnection("connection", connection),
     directConnection: directConnection === undefined ? undefined : toConnection("directConnection", directConnection),

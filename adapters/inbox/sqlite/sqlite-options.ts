@@ -1,7 +1,10 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { assertOptions, kindOf, oneText, wholeNumber } from "../../../src/adapter.ts";
+import { DEFAULT_MAX_JOBS } from "../../../src/inbox/parking.ts";
+import { DEFAULT_KEEP_DAYS } from "../../../src/inbox/retention.ts";
 import { UsageError } from "../../../src/index.ts";
+import { DEFAULT_MIN_FREE_DISK_BYTES } from "./connection/free-disk.ts";
 import type { SqliteOptions } from "./sqlite-inbox.ts";
 
 /** Limits of an SQLite inbox. */
@@ -28,7 +31,8 @@ export interface SqliteInboxOptions {
  */
 export function resolveSqliteOptions(file: string | URL, options: SqliteInboxOptions): SqliteOptions {
   assertOptions("sqliteInbox", options, ALLOWED);
-  const { keepDoneDays = 7, keepUnhandledDays = 7, minFreeDiskBytes = 256 * 1024 * 1024, maxJobs = 500_000 } = options;
+  const { keepDoneDays = DEFAULT_KEEP_DAYS, keepUnhandledDays = DEFAULT_KEEP_DAYS } = options;
+  const { minFreeDiskBytes = DEFAULT_MIN_FREE_DISK_BYTES, maxJobs = DEFAULT_MAX_JOBS } = options;
   const { keepDeadDays, threadUrl } = options;
   return {
     file: toPath(file),

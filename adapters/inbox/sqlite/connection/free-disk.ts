@@ -26,6 +26,9 @@ export interface FreeDiskOptions {
   readonly freeBytesIn?: ((folder: string) => Promise<number>) | undefined;
 }
 
+/** With less room on the disk deliveries get 503. */
+export const DEFAULT_MIN_FREE_DISK_BYTES = 256 * 1024 * 1024;
+
 const LOOK_EVERY_MS = 1_000;
 /** What there must be more before anything is stored again: at the mark itself it would go on and off with each delivery. */
 const MORE_TO_RECOVER = 1.1;
