@@ -1,4 +1,6 @@
+import type { Context } from "hono";
 import type { Clock } from "../../clock.ts";
+import { ApiError } from "../http/routes.ts";
 
 /** Calls of one account. */
 export interface RateLimit {
@@ -24,4 +26,12 @@ export function createRateLimit(clock: Clock, perSecond: number): RateLimit {
       return 0;
     },
   };
+}
+
+/** Counts a call. @throws ApiError 429 with `Retry-After` beyond the limit */
+export function assertWithinRate(calls: RateLimit, context: Context): void {
+  const waitMs = calls.take();
+  if (waitMs === 0) return;
+  context.header("Retry-After", String(Math.ceil(waitMs / 1_000)));
+  throw new ApiError(429, "tooManyRequests", "The account has made all calls of this second. Retry later.");
 }

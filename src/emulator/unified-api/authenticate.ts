@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { Account } from "../accounts/account.ts";
+import { assertWithinRate } from "../accounts/rate-limit.ts";
 import type { EmulatedService } from "../emulated-service.ts";
 import { ApiError } from "../http/routes.ts";
 
@@ -15,10 +16,8 @@ export function accountOf({ accounts }: EmulatedService, context: Context): Acco
     throw new ApiError(401, "unauthorized", "There is no Authorization header with a bearer token.");
   for (const account of accounts.values()) {
     if (account.token !== token) continue;
-    const waitMs = account.calls.take();
-    if (waitMs === 0) return account;
-    context.header("Retry-After", String(Math.ceil(waitMs / 1_000)));
-    throw new ApiError(429, "tooManyRequests", "The account has made all calls of this second. Retry later.");
+    assertWithinRate(account.calls, context);
+    return account;
   }
   throw new ApiError(401, "unauthorized", "The bearer token does not belong to an account.");
 }
