@@ -14,7 +14,7 @@ import {
   type SyncSource,
   type WindowDays,
 } from "./sources.ts";
-import { createSyncResource, keyOf } from "./sync-resource.ts";
+import { createSyncResource, keyOf } from "./continue-or-restart.ts";
 import type { TokenStore } from "./token-store.ts";
 
 /** Options of {@link deltaSync}. @typeParam T the records */

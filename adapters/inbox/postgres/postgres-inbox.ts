@@ -9,7 +9,7 @@ import { createLossLog } from "./loss-log.ts";
 import { createPostgresJobs } from "./jobs/admin.ts";
 import { prepareSchema } from "./schema/migrate.ts";
 import { SHARDS } from "./schema/tables.ts";
-import { createIncoming } from "./store/incoming.ts";
+import { createIncoming } from "./store/store-deliveries.ts";
 import { foldEndedCounts, MOST_UNFOLDED } from "./schema/ended-counts.ts";
 import { createWriter } from "./store/writer.ts";
 import { createCounts } from "./upkeep/counts.ts";

@@ -27,6 +27,19 @@ export function resolveRetry(retry: RequestOptions["retry"]): RetryLimits {
   };
 }
 
+const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE"]);
+
+/** Whether a second request changes nothing that the first one did not. */
+export function isRepeatable({
+  method,
+  repeatable = REPEATABLE.has(method),
+}: {
+  readonly method: string;
+  readonly repeatable?: boolean | undefined;
+}): boolean {
+  return repeatable;
+}
+
 /** Whether the same request may fare better later: 408, 429, 5xx, and no answer. */
 export function mayPass({ status }: ServiceError): boolean {
   return status === 0 || status === 408 || status === 429 || status >= 500;

@@ -5,7 +5,7 @@ import { AnswerProblem, type Reader } from "../records/reader.ts";
 import type { RequestOptions } from "../request-options.ts";
 import { fetchText, type TextAnswer } from "./fetch-text.ts";
 import { limited } from "./rate-limit.ts";
-import { mayPass, resolveRetry, retryDelayMs } from "./retry.ts";
+import { isRepeatable, mayPass, resolveRetry, retryDelayMs } from "./retry.ts";
 import { sleep } from "./sleep.ts";
 import { fillPath, toSearch, type PathParams, type Query } from "./url.ts";
 
@@ -60,7 +60,6 @@ export interface TransportOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE"]);
 
 /** Sends calls of one account. */
 export function createTransport({ defaults, clock, random, ...connection }: TransportOptions): Send {
@@ -111,10 +110,6 @@ export function createTransport({ defaults, clock, random, ...connection }: Tran
       }
     }
   };
-}
-
-function isRepeatable({ method, repeatable = REPEATABLE.has(method) }: Call<unknown>): boolean {
-  return repeatable;
 }
 
 /** Whether the service may have carried out a request that it answered so. */

@@ -101,7 +101,7 @@ export function createJobRunner(
     const ctx = createContext(facts, services, span?.logged);
     const isCompleted = completions?.offer(ctx, call);
     reportStart(call, startedAt, deps);
-    let stuckEnded = (): void => {};
+    let stuckEnded: (() => void) | undefined;
     const running = handlerCalls.start({
       registration,
       event: mergeEvents(events, registration),
@@ -112,7 +112,7 @@ export function createJobRunner(
       free,
       ended: (result) => {
         calls.delete(claim);
-        stuckEnded();
+        stuckEnded?.();
         const durationMs = clock.now() - startedAt;
         instruments.meter?.called(registration.consumer, durationMs);
         const end = (known: CallResult): void =>

@@ -250,9 +250,9 @@ export function createPrefetcher(
     settled: (claim) => isolated.get(claim)?.(),
     overdue(claim) {
       isolated.get(claim)?.();
-      const ended = flow.overdue(claim);
+      const stuckEnded = flow.overdue(claim);
       wake(); // nothing is settled that would wake the loop
-      return ended;
+      return stuckEnded;
     },
     stop() {
       flow.stop();

@@ -72,7 +72,7 @@ test("none is found when the server was not asked for 5 s: another process may h
   expect(tombstones.find(7, "crm")).toMatchObject({ reason: "no" });
   const real = performance.now.bind(performance);
   const clock = vi.spyOn(performance, "now").mockImplementation(() => real() + 5_000);
-  onTestFinished(() => void clock.mockRestore());
+  onTestFinished(() => clock.mockRestore());
   expect(tombstones.find(7, "crm")).toBeUndefined();
   await tombstones.refresh();
   expect(tombstones.find(7, "crm")).toMatchObject({ reason: "no" });

@@ -4,7 +4,7 @@ import type { Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
 import { toStorageError } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
 import { MOST_JOBS, type EncodedBatch } from "../../../adapters/inbox/postgres/store/encode-batch.ts";
 import { createLossLog } from "../../../adapters/inbox/postgres/loss-log.ts";
-import { createIncoming, type IncomingDeps } from "../../../adapters/inbox/postgres/store/incoming.ts";
+import { createIncoming, type IncomingDeps } from "../../../adapters/inbox/postgres/store/store-deliveries.ts";
 import { createWriter, type StoredBatch } from "../../../adapters/inbox/postgres/store/writer.ts";
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
 import { idsOf, statesOf } from "./postgres-rows.ts";

@@ -1,7 +1,7 @@
 import { BLOCK, inLiteral, KEPT_DAY, PLANS, SHARDS, TODAY } from "./tables.ts";
 
 /** Deliveries that one step moves or looks at. */
-const PAGE = 500;
+export const PAGE = 500;
 /** Open jobs that one step looks at. */
 const SCAN = 5_000;
 /** Bytes of bodies that one step moves; a delivery that alone is larger is moved all the same. */

@@ -1,6 +1,7 @@
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
 import { foldEndedCounts } from "../schema/ended-counts.ts";
+import { PAGE } from "../schema/upkeep-functions.ts";
 import { trimSubscriptions } from "./subscriptions.ts";
 
 /** Removing what has had its time, so little in a transaction that no other waits long. Times: milliseconds since the epoch. */
@@ -26,8 +27,6 @@ export interface RetentionSteps {
 
 const KEYS = 1_000;
 const WRITERS = 10_000;
-/** As in the function `expire`. */
-const ENDED = 500;
 
 /** A scan over the open jobs: not in each pass, */
 const WRITERS_EVERY_MS = 10 * 60_000;
@@ -52,7 +51,7 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
         source,
         toStamp(until),
       ]);
-      return { count: count ?? 0, isMore: count === ENDED };
+      return { count: count ?? 0, isMore: count === PAGE };
     },
     async removeKeys(until) {
       // Skips what a store has locked, in another order: neither waits for the other.

@@ -3,7 +3,7 @@ import { RetryLater, type Id } from "../index.ts";
 import type { Chain, Place, Places, PlaceStore } from "./places.ts";
 import type { ApplyScope, KnownScope, SyncScope } from "./scopes.ts";
 import type { SyncSource, SyncWindow, WindowDays } from "./sources.ts";
-import { walk, type WalkResult } from "./walk.ts";
+import { walk, type WalkResult } from "./walk-pages.ts";
 
 /** What syncs of one family need. */
 export interface SyncResourceDeps<T> {
