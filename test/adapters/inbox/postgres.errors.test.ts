@@ -49,7 +49,7 @@ describe("an error of the driver or the server", () => {
     for (const code of ["40001", "40P01"])
       expect(toStorageError(failed(code), "commit")).toMatchObject({
         code: "storage-failed",
-        message: expect.stringContaining("it is tried again"),
+        message: expect.stringContaining("the statement is tried again"),
         fix: undefined,
       });
   });

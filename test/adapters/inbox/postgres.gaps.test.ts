@@ -75,8 +75,8 @@ test("one who only looks finds them, counts them, and changes none", async () =>
   onTestFinished(() => looked.close());
   const { gaps: found } = looked.inbox("read") as WorkingInbox & { readonly gaps: Gaps };
   expect(await found.find({ limit: 10 })).toEqual({ gaps: [refused(mail)] });
-  await expect(found.mark({ at: 1_000, afterMs: 100 })).rejects.toThrow("open to read");
-  await expect(found.remove([refused(mail)])).rejects.toThrow("open to read");
+  await expect(found.mark({ at: 1_000, afterMs: 100 })).rejects.toThrow("to read only");
+  await expect(found.remove([refused(mail)])).rejects.toThrow("to read only");
   expect(await found.count()).toEqual([{ family: "email", count: 1, open: 0, from: 1_000, until: 2_000 }]);
 });
 

@@ -39,8 +39,8 @@ test("one who only looks finds them, counts them, and changes none", async () =>
   const gap = { ...mail, cause: "errored", from: 1, until: undefined } as const;
   await gapsOf(inbox).add([gap]);
   const looking = await beside(file, host, { isReadOnly: true, openThread: openToRead });
-  await expect(gapsOf(looking).mark({ at: 1_000, afterMs: 100 })).rejects.toThrow("open to read");
-  await expect(gapsOf(looking).remove([gap])).rejects.toThrow("open to read");
+  await expect(gapsOf(looking).mark({ at: 1_000, afterMs: 100 })).rejects.toThrow("to read only");
+  await expect(gapsOf(looking).remove([gap])).rejects.toThrow("to read only");
   expect((await gapsOf(looking).find({ limit: 10 })).gaps).toEqual([gap]);
   expect(await gapsOf(looking).count()).toEqual([{ family: "email", count: 1, open: 1, from: 1, until: undefined }]);
 });
