@@ -212,7 +212,7 @@ export const boundaries: readonly Boundary[] = [
   },
   ...["adapters/inbox/sqlite/jobs/find-jobs.ts", "adapters/inbox/sqlite/thread/"].map((module) => ({
     module,
-    may: ["adapters/inbox/", "src/adapter.ts", "src/inbox/job-state.ts", "src/inbox/found-jobs.ts", "node:"],
+    may: ["adapters/inbox/", "src/adapter.ts", "src/inbox/job-state.ts", "src/inbox/jobs/found-jobs.ts", "node:"],
     why: "The commit thread loads what it runs and no more: of src/ only the rules of job-state.ts, how pages of jobs are put together, and types of src/adapter.ts.",
   })),
   {
@@ -239,9 +239,9 @@ export const boundaries: readonly Boundary[] = [
       "src/inbox/claim-book.ts",
       "src/inbox/parking.ts",
       "src/inbox/pauses.ts",
-      "src/inbox/tombstone-cache.ts",
-      "src/inbox/retention.ts",
-      "src/inbox/found-jobs.ts",
+      "src/inbox/upkeep/tombstone-cache.ts",
+      "src/inbox/upkeep/retention.ts",
+      "src/inbox/jobs/found-jobs.ts",
       "src/inbox/collections/ordered-pages.ts",
       "node:",
     ],

@@ -77,7 +77,7 @@ export { assertOptions, kindOf, oneText, wholeNumber, type GivenNumber, type Giv
 export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts";
 
 // Counts of jobs that an inbox keeps.
-export { countedStates, MOST_COUNTED, toSummary, type CountedGroup } from "./inbox/job-counts.ts";
+export { countedStates, MOST_COUNTED, toSummary, type CountedGroup } from "./inbox/jobs/job-counts.ts";
 
 // The rules that every inbox shares: the progress of a job, and which job of a lane is next.
 export {

@@ -1,7 +1,7 @@
 import { assertOptions, wholeNumber } from "../../src/adapter.ts";
 import type { Inbox, Receiver, StoredDelivery } from "../../src/index.ts";
 import { createConsume, type ConsumerOptions } from "./queues/consume.ts";
-import { createQueueInbox } from "./queues/queue-inbox.ts";
+import { createQueueInbox, TAKEN } from "./queues/queue-inbox.ts";
 
 export type { ConsumerOptions };
 
@@ -49,13 +49,11 @@ export function bullmqInbox(queue: BullmqQueueLike, options: BullmqInboxOptions 
       if (!Array.isArray(jobs)) return undefined;
       const made = jobs as readonly ({ readonly id?: unknown } | undefined)[];
       return batch.map(({ id }, place) =>
-        made[place]?.id === id ? TAKEN : { status: "rejected", reason: notTaken() },
+        (made[place]?.id ?? id) === id ? TAKEN : { status: "rejected", reason: notTaken() },
       );
     },
   });
 }
-
-const TAKEN: PromiseSettledResult<undefined> = { status: "fulfilled", value: undefined };
 
 /** With another job's id: that one stands for it. */
 function notTaken(): Error {

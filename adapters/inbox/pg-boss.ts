@@ -2,7 +2,7 @@ import { assertOptions, kindOf } from "../../src/adapter.ts";
 import { UsageError, type Inbox, type Receiver, type StoredDelivery } from "../../src/index.ts";
 import { createConsume, type ConsumerOptions } from "./queues/consume.ts";
 import { assertGroupBy, groupKeyOf, type GroupBy } from "./queues/group-key.ts";
-import { createQueueInbox } from "./queues/queue-inbox.ts";
+import { createQueueInbox, TAKEN } from "./queues/queue-inbox.ts";
 
 export type { ConsumerOptions, GroupBy };
 
@@ -80,8 +80,8 @@ export function pgBossInbox(boss: PgBossLike, options: PgBossInboxOptions): Inbo
         })),
         { returnId: true },
       );
-      if (!Array.isArray(made) && boss.findJobs === undefined) return undefined;
       const ids = new Set(Array.isArray(made) ? (made as unknown[]) : []);
+      if (ids.size === 0 && boss.findJobs === undefined) return undefined;
       const isThere = async (id: string): Promise<boolean> =>
         ids.has(id) || (ids.size === 0 && (await boss.findJobs?.(queue, { id }))?.length === 1);
       return Promise.all(
@@ -90,8 +90,6 @@ export function pgBossInbox(boss: PgBossLike, options: PgBossInboxOptions): Inbo
     },
   });
 }
-
-const TAKEN: PromiseSettledResult<undefined> = { status: "fulfilled", value: undefined };
 
 /** Policies that keep one job for each key, or for all, drop the others without an error. */
 function notTaken(queue: string): Error {

@@ -1,6 +1,6 @@
 import { assertOptions, kindOf, oneText, wholeNumber } from "../../../src/adapter.ts";
 import { DEFAULT_MAX_JOBS } from "../../../src/inbox/parking.ts";
-import { DEFAULT_KEEP_DAYS } from "../../../src/inbox/retention.ts";
+import { DEFAULT_KEEP_DAYS } from "../../../src/inbox/upkeep/retention.ts";
 import { UsageError } from "../../../src/index.ts";
 import { DEFAULT_LEASE_MS } from "./workers/membership.ts";
 import type { PostgresOptions } from "./postgres-inbox.ts";

@@ -18,6 +18,8 @@ export interface QueueInboxOptions {
   readonly send: (deliveries: readonly StoredDelivery[]) => Promise<void | readonly PromiseSettledResult<unknown>[]>;
 }
 
+export const TAKEN: PromiseSettledResult<undefined> = { status: "fulfilled", value: undefined };
+
 /** What a message holds beside the body: times, `source`, signed headers, the content type. */
 const ENVELOPE_BYTES = 4_096;
 
@@ -42,7 +44,7 @@ export function createQueueInbox({ limits, batchesAtOnce = 1, send }: QueueInbox
   async function sendBatch(batch: readonly StoredDelivery[]): Promise<readonly PromiseSettledResult<unknown>[]> {
     try {
       const results = await send(batch);
-      return results ?? batch.map(() => ({ status: "fulfilled", value: undefined }));
+      return results ?? batch.map(() => TAKEN);
     } catch (reason) {
       return batch.map(() => ({ status: "rejected", reason }));
     }

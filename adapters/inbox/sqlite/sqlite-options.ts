@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { assertOptions, kindOf, oneText, wholeNumber } from "../../../src/adapter.ts";
 import { DEFAULT_MAX_JOBS } from "../../../src/inbox/parking.ts";
-import { DEFAULT_KEEP_DAYS } from "../../../src/inbox/retention.ts";
+import { DEFAULT_KEEP_DAYS } from "../../../src/inbox/upkeep/retention.ts";
 import { UsageError } from "../../../src/index.ts";
 import { DEFAULT_MIN_FREE_DISK_BYTES } from "./connection/free-disk.ts";
 import type { SqliteOptions } from "./sqlite-inbox.ts";

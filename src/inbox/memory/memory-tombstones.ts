@@ -1,6 +1,6 @@
 import { ERASED_REASON } from "../port/jobs.ts";
 import type { Tombstones } from "../port/tombstones.ts";
-import { createTombstoneCache } from "../tombstone-cache.ts";
+import { createTombstoneCache } from "../upkeep/tombstone-cache.ts";
 
 /** Tombstones in memory. @param forget the lifecycle notices of an unwanted subscription */
 export function memoryTombstones(

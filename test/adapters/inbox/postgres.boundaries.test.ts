@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { readStats } from "../../../adapters/inbox/postgres/upkeep/read-stats.ts";
 import { createPostgresTombstones } from "../../../adapters/inbox/postgres/upkeep/tombstones.ts";
-import { HIT_EVERY_MS } from "../../../src/inbox/tombstone-cache.ts";
+import { HIT_EVERY_MS } from "../../../src/inbox/upkeep/tombstone-cache.ts";
 import { TOMBSTONE_LIFE_MS } from "../../../src/adapter.ts";
 import { eventually } from "../../support/eventually.ts";
 import { NOW, openTables, type Tables } from "./postgres-tables.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createTrustedTime } from "../../../src/inbox/retention.ts";
+import { createTrustedTime } from "../../../src/inbox/upkeep/retention.ts";
 import { mail, nobodys, told } from "../../suites/inbox/deliveries.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { changeFile } from "./damaged-file.ts";

@@ -16,7 +16,7 @@ import {
   toStoredJob as asStoredJob,
   type FindInput,
   type FoundPage,
-} from "../../../../src/inbox/found-jobs.ts";
+} from "../../../../src/inbox/jobs/found-jobs.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { isUnreadable, sqlStateOf } from "../connection/to-storage-error.ts";

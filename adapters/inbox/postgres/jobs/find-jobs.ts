@@ -7,7 +7,7 @@ import {
   type FoundJob,
   type FoundPage,
   type PagePart,
-} from "../../../../src/inbox/found-jobs.ts";
+} from "../../../../src/inbox/jobs/found-jobs.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Queries } from "../connection/pool.ts";
 import { BLOCK, SHARDS } from "../schema/tables.ts";

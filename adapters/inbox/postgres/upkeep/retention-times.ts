@@ -1,4 +1,4 @@
-import { createTrustedTime } from "../../../../src/inbox/retention.ts";
+import { createTrustedTime } from "../../../../src/inbox/upkeep/retention.ts";
 import type { Queries } from "../connection/pool.ts";
 
 export const DAY_MS: number = 24 * 60 * 60 * 1_000;

@@ -1,6 +1,11 @@
 import { TOMBSTONE_LIFE_MS, type InboxHost } from "../../../../src/adapter.ts";
-import { createExpiredLog, createRetention, type Passes, type Retention } from "../../../../src/inbox/retention.ts";
-import { HIT_EVERY_MS } from "../../../../src/inbox/tombstone-cache.ts";
+import {
+  createExpiredLog,
+  createRetention,
+  type Passes,
+  type Retention,
+} from "../../../../src/inbox/upkeep/retention.ts";
+import { HIT_EVERY_MS } from "../../../../src/inbox/upkeep/tombstone-cache.ts";
 import { impatientPool } from "../connection/impatient.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isBroken } from "../connection/to-storage-error.ts";

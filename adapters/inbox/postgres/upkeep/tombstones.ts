@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Tombstone, Tombstones } from "../../../../src/adapter.ts";
-import { createTombstoneCache } from "../../../../src/inbox/tombstone-cache.ts";
+import { createTombstoneCache } from "../../../../src/inbox/upkeep/tombstone-cache.ts";
 import { impatient } from "../connection/impatient.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";

@@ -11,7 +11,7 @@ import {
   type StoredBlocked,
   type StoredJob,
 } from "../../../../src/adapter.ts";
-import { findStored, toId, toStoredJob as asStoredJob } from "../../../../src/inbox/found-jobs.ts";
+import { findStored, toId, toStoredJob as asStoredJob } from "../../../../src/inbox/jobs/found-jobs.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
 import type { FileJob } from "./find-jobs.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";

@@ -9,7 +9,7 @@ import {
   type FoundJob,
   type FoundPage,
   type PagePart,
-} from "../../../../src/inbox/found-jobs.ts";
+} from "../../../../src/inbox/jobs/found-jobs.ts";
 import { attemptsOnceClaimed } from "../../../../src/inbox/job-state.ts";
 import { rowsOf, toNumber } from "../schema/columns.ts";
 import { OF_GROUP } from "../schema/ended-counts.ts";

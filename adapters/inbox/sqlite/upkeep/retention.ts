@@ -5,8 +5,8 @@ import {
   createTrustedTime,
   type Passes,
   type Retention,
-} from "../../../../src/inbox/retention.ts";
-import { HIT_EVERY_MS } from "../../../../src/inbox/tombstone-cache.ts";
+} from "../../../../src/inbox/upkeep/retention.ts";
+import { HIT_EVERY_MS } from "../../../../src/inbox/upkeep/tombstone-cache.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
 import type { BodyTurn } from "./body-removal.ts";
 import type { RetainLimits, ScannedPage } from "./retention-steps.ts";

@@ -1,5 +1,5 @@
 import type { Tombstone, Tombstones } from "../../../../src/adapter.ts";
-import { createTombstoneCache } from "../../../../src/inbox/tombstone-cache.ts";
+import { createTombstoneCache } from "../../../../src/inbox/upkeep/tombstone-cache.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
 
 /** Tombstones of a file, cached in memory for requests. */

@@ -1,4 +1,4 @@
-import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "./port/tombstones.ts";
+import { TOMBSTONE_LIFE_MS, type Tombstone, type Tombstones } from "../port/tombstones.ts";
 
 /** How often at most the last hit of a tombstone is written. */
 export const HIT_EVERY_MS: number = 60 * 60 * 1_000;

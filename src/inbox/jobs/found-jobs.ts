@@ -1,5 +1,5 @@
-import type { JobError } from "./port/claims.ts";
-import type { InboxJobs, JobQuery, JobState, StoredJob } from "./port/jobs.ts";
+import type { JobError } from "../port/claims.ts";
+import type { InboxJobs, JobQuery, JobState, StoredJob } from "../port/jobs.ts";
 
 /** A job as it stands in a storage. Times in milliseconds since the epoch. @typeParam E its last error */
 export interface FoundJob<E> {

@@ -1,4 +1,4 @@
-import { MOST_GROUPS, type JobGroup, type JobQuery, type JobState, type JobSummary } from "./port/jobs.ts";
+import { MOST_GROUPS, type JobGroup, type JobQuery, type JobState, type JobSummary } from "../port/jobs.ts";
 
 /** Groups that are counted, the largest ones: the names of errors may all differ. */
 export const MOST_COUNTED = 10_000;

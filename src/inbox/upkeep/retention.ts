@@ -1,5 +1,5 @@
-import type { Timer } from "../clock.ts";
-import type { InboxHost } from "./port/inbox.ts";
+import type { Timer } from "../../clock.ts";
+import type { InboxHost } from "../port/inbox.ts";
 
 /** Done, skipped and unhandled jobs of a durable inbox, days. */
 export const DEFAULT_KEEP_DAYS = 7;
