@@ -119,6 +119,11 @@ describe("pg-boss", () => {
     expect(other).toMatchObject({ cause: { message: expect.stringContaining("policy") as string } });
     const none = { insert: async () => null, findJobs: async () => [] };
     expect(await store(pgBossInbox(none, { queue: "deliveries" }), 3)).toMatchObject([{ code: "storage-failed" }]);
+    // A wrapper that says nothing of ids.
+    expect(await store(pgBossInbox({ insert: async () => [] }, { queue: "deliveries" }), 5)).toMatchObject([
+      { expanded: false },
+    ]);
+    expect(await store(bullmqInbox({ addBulk: async () => [] }), 6)).toMatchObject([{ expanded: false }]);
     // An earlier version gives no ids, and has the job.
     const earlier = { insert: async () => null, findJobs: async () => [{}] };
     expect(await store(pgBossInbox(earlier, { queue: "deliveries" }), 4)).toMatchObject([{ expanded: false }]);
