@@ -11,11 +11,14 @@ export interface BatcherOptions<T, R> {
   readonly failed: (error: unknown) => R;
   /** When to start a commit while none runs. @default at the end of this turn of the event loop */
   readonly schedule?: ((run: () => void) => void) | undefined;
-  /** Time from `add` to the result: after it `late` is the result, and the commit goes on. @default no deadline */
+  /**
+   * Time from `add` to the result: after it `late` is the result, and the commit goes on. Once all of a commit are late, the next one begins.
+   * @default no deadline
+   */
   readonly deadline?: { readonly ms: number; readonly clock: Clock; readonly late: () => R } | undefined;
 }
 
-/** Commits the items of one turn of the event loop together; while a commit runs, the next batch fills. */
+/** Commits the items of one turn of the event loop together; while a commit runs, the next batch fills. One that hangs stops no other. */
 export interface Batcher<T, R> {
   add(item: T): Promise<R>;
   /** The same without a promise, which would cost more than the rest of the work. */
@@ -27,6 +30,9 @@ export interface Batcher<T, R> {
 /** Limits of one commit, so that one giant body does not delay the rest. */
 const MAX_ITEMS = 500;
 const MAX_BYTES = 4 * 1024 * 1024;
+
+/** The commit that runs, and those that hang: each holds its items in memory. */
+const MAX_COMMITS = 4;
 
 interface Waiting<T, R> {
   readonly item: T;
@@ -41,6 +47,8 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
   const unanswered = createFifo<Waiting<T, R>>();
   const idle: (() => void)[] = [];
   let running = false;
+  let commits = 0;
+  let last: readonly Waiting<T, R>[] = [];
   let timer: { clear(): void } | undefined;
 
   function answer(waiting: Waiting<T, R>, result: R): void {
@@ -49,24 +57,42 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
     resolve?.(result);
   }
 
-  async function run(): Promise<void> {
-    while (queue.size > 0) {
-      const batch = nextBatch();
-      let results: readonly R[];
-      try {
-        results = await commit(batch.map((waiting) => waiting.item));
-        if (!Array.isArray(results))
-          throw new TypeError(`The inbox gave ${kindOf(results)}, expected a list of results.`);
-      } catch (error) {
-        const result = failed(error);
-        results = batch.map(() => result);
-      }
-      for (const [index, waiting] of batch.entries()) answer(waiting, results[index] as R);
-      forgetAnswered();
+  function begin(): void {
+    if (queue.size > 0) {
+      last = nextBatch();
+      commits += 1;
+      void commitBatch(last);
+      return;
     }
     running = false;
     watch();
-    for (const resolve of idle.splice(0)) resolve();
+    endDrained();
+  }
+
+  async function commitBatch(batch: readonly Waiting<T, R>[]): Promise<void> {
+    let results: readonly R[];
+    try {
+      results = await commit(batch.map((waiting) => waiting.item));
+      if (!Array.isArray(results))
+        throw new TypeError(`The inbox gave ${kindOf(results)}, expected a list of results.`);
+    } catch (error) {
+      const result = failed(error);
+      results = batch.map(() => result);
+    }
+    for (const [index, waiting] of batch.entries()) answer(waiting, results[index] as R);
+    commits -= 1;
+    forgetAnswered();
+    goOn();
+    endDrained();
+  }
+
+  /** The next one begins once the last one has ended, or nobody waits for it any more. */
+  function goOn(): void {
+    if (running && commits < MAX_COMMITS && last.every(({ resolve }) => resolve === undefined)) begin();
+  }
+
+  function endDrained(): void {
+    if (!running && commits === 0) for (const resolve of idle.splice(0)) resolve();
   }
 
   function nextBatch(): Waiting<T, R>[] {
@@ -81,7 +107,7 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
     return batch;
   }
 
-  /** An item that is late before its commit began is not committed: it is redelivered. Nor does it stay in memory while another commit hangs. */
+  /** An item that is late before its commit began is not committed: it is redelivered. Nor does it stay in memory. */
   function forgetAnswered(): void {
     for (const fifo of [unanswered, queue]) while (fifo.size > 0 && fifo.peek()?.resolve === undefined) fifo.shift();
   }
@@ -110,6 +136,7 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
       if (waiting.resolve !== undefined) answer(waiting, late());
     }
     watch();
+    goOn();
   }
 
   function put(item: T, resolve: (result: R) => void): void {
@@ -119,14 +146,14 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
     if (timer === undefined) watch();
     if (running) return;
     running = true;
-    schedule(() => void run());
+    schedule(begin);
   }
 
   return {
     put,
     add: (item) => new Promise((resolve) => put(item, resolve)),
     async drained() {
-      if (running) await new Promise<void>((resolve) => idle.push(resolve));
+      if (running || commits > 0) await new Promise<void>((resolve) => idle.push(resolve));
     },
   };
 }

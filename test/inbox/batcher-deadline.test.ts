@@ -72,28 +72,58 @@ describe("the deadline of a batcher:", () => {
   });
 
   test("one that is late before its commit began is not committed: it is redelivered", async () => {
-    const { clock, commits, results, add } = timed();
+    const { clock, batcher, commits, results, add } = timed();
     await add("a");
     await add("b");
     await clock.advance(MS);
-    await add("c");
+    expect(results).toEqual(["late", "late"]);
     commits[0]?.end();
     await turns();
-    expect(commits.map(({ items }) => items)).toEqual([["a"], ["c"]]);
-    commits[1]?.end();
-    await turns();
-    expect(results).toEqual(["late", "late", "stored c"]);
+    expect(commits.map(({ items }) => items)).toEqual([["a"]]);
+    await batcher.drained();
   });
 
-  test("where all are late before their commit began there is none", async () => {
+  test("a commit that hangs stops the next one until all of it are late, and no longer", async () => {
+    const { clock, commits, results, add } = timed();
+    await add("hangs");
+    await clock.advance(MS - 1);
+    await add("next");
+    expect(commits).toHaveLength(1);
+    await clock.advance(1);
+    expect(commits.map(({ items }) => items)).toEqual([["hangs"], ["next"]]);
+    commits[1]?.end();
+    await turns();
+    expect(results).toEqual(["late", "stored next"]);
+  });
+
+  test("of four commits that hang one has to end before another one begins", async () => {
+    const { clock, commits, results, add } = timed();
+    for (const item of ["a", "b", "c", "d", "e"]) {
+      await add(item);
+      await clock.advance(MS);
+    }
+    expect(results).toEqual(["late", "late", "late", "late", "late"]);
+    await add("f");
+    expect(commits.map(({ items }) => items)).toEqual([["a"], ["b"], ["c"], ["d"]]);
+    commits[1]?.end();
+    await turns();
+    expect(commits.map(({ items }) => items)).toEqual([["a"], ["b"], ["c"], ["d"], ["f"]]);
+  });
+
+  test("drained waits for a commit that hangs, though others ended", async () => {
     const { clock, batcher, commits, add } = timed();
-    await add("a");
-    await add("b");
+    await add("hangs");
     await clock.advance(MS);
+    await add("next");
+    commits[1]?.end();
+    await turns();
+    let isDrained = false;
+    void batcher.drained().then(() => (isDrained = true));
+    await turns();
+    expect(isDrained).toBe(false);
     commits[0]?.end();
     await turns();
-    expect(commits).toHaveLength(1);
-    await batcher.drained();
+    expect(isDrained).toBe(true);
   });
 
   test("a result in time leaves no timer behind", async () => {

@@ -148,7 +148,7 @@ function invalid(verb: string, got: string, { expected, fix }: Pick<Check, "expe
 }
 
 function isText(value: unknown): boolean {
-  return typeof value === "string" && value !== "";
+  return typeof value === "string" && value !== "" && !value.includes("\0"); // no storage holds NUL
 }
 
 function shown(value: unknown): string {
