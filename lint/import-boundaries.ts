@@ -81,7 +81,7 @@ export const boundaries: readonly Boundary[] = [
       "src/client.ts",
       "src/index.ts",
       "src/assert.ts",
-      "src/protocol/resource-paths.ts",
+      "src/protocol/resources.ts",
       "src/receiver/internals.ts",
       "src/receiver/health/problem-catalog.ts",
       "npm:zod/mini",
@@ -212,8 +212,15 @@ export const boundaries: readonly Boundary[] = [
   },
   ...["adapters/inbox/sqlite/jobs/find-jobs.ts", "adapters/inbox/sqlite/thread/"].map((module) => ({
     module,
-    may: ["adapters/inbox/", "src/adapter.ts", "src/inbox/job-state.ts", "src/inbox/jobs/found-jobs.ts", "node:"],
-    why: "The commit thread loads what it runs and no more: of src/ only the rules of job-state.ts, how pages of jobs are put together, and types of src/adapter.ts.",
+    may: [
+      "adapters/inbox/",
+      "src/adapter.ts",
+      "src/inbox/job-state.ts",
+      "src/inbox/job-deaths.ts",
+      "src/inbox/jobs/found-jobs.ts",
+      "node:",
+    ],
+    why: "The commit thread loads what it runs and no more: of src/ only the rules of a job's state and deaths, how pages of jobs are put together, and types of src/adapter.ts.",
   })),
   {
     module: "adapters/inbox/sqlite/jobs/change-jobs.ts",

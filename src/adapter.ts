@@ -5,7 +5,7 @@ export type { MountOptions, RawRequest, ReadLimits, Reply } from "./ingest/types
 export { toAfterHandlers, type AfterHandlers, type OutlivesFunction } from "./ingest/after-handlers.ts";
 export { workAfterResponse } from "./receiver/serverless.ts";
 export { hasOwnInbox } from "./receiver/internals.ts";
-export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/read-body.ts";
+export { bodyConsumed, bodyCutOff, bodyTooLarge } from "./ingest/body-limits.ts";
 
 // For authors of inboxes: the port, a writing half and a working half.
 export type {
@@ -80,16 +80,8 @@ export { StorageError, type ErrorOptions, type HooklineError } from "./errors.ts
 export { countedStates, MOST_COUNTED, toSummary, type CountedGroup } from "./inbox/jobs/job-counts.ts";
 
 // The rules that every inbox shares: the progress of a job, and which job of a lane is next.
-export {
-  claimed,
-  FRESH,
-  isDue,
-  MOST_DEATHS,
-  orphaned,
-  settled,
-  SUSPECT_DEATHS,
-  type Progress,
-} from "./inbox/job-state.ts";
+export { MOST_DEATHS, orphaned, SUSPECT_DEATHS } from "./inbox/job-deaths.ts";
+export { claimed, FRESH, isDue, settled, type Progress } from "./inbox/job-state.ts";
 export { createLaneQueues, type Lane, type LaneQueues, type LaneRow, type WithdrawnLane } from "./inbox/lane-queues.ts";
 export { windowAfter, windowStart, type LaneWindow } from "./inbox/lane-window.ts";
 export { createCompactingMap, type CompactingMap } from "./inbox/collections/compacting-map.ts";

@@ -32,7 +32,7 @@ describe("the linter, with the repository's own configuration", () => {
       `import { once } from "node:events";`,
       `import getRawBody from "raw-body";`,
       `import { createReceiver } from "../../src/index.ts";`,
-      `import { readBody } from "./read-body.ts";`,
+      `import { readBody } from "./body-limits.ts";`,
       `export const all = [once, getRawBody, createReceiver, readBody];`,
     ]);
     expect(reports).toEqual([]);

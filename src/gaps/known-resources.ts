@@ -1,6 +1,6 @@
 import type { SubscribedResource } from "../inbox/port/gaps.ts";
 import type { Envelope } from "../protocol/event-types.ts";
-import { resourceOf } from "../protocol/resource-paths.ts";
+import { resourceOf } from "../protocol/resources.ts";
 
 /** The resources that this process has seen. */
 export interface KnownResources {

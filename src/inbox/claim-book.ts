@@ -1,6 +1,7 @@
 import { become, type ClaimState } from "./claim-state.ts";
 import { createCompactingMap } from "./collections/compacting-map.ts";
-import { claimed, FRESH, orphaned, settled, type Progress } from "./job-state.ts";
+import { orphaned } from "./job-deaths.ts";
+import { claimed, FRESH, settled, type Progress } from "./job-state.ts";
 import { createLaneQueues, type LaneQueues, type LaneRow } from "./lane-queues.ts";
 import type { Owner } from "./turns.ts";
 import { windowAfter, type LaneWindow } from "./lane-window.ts";

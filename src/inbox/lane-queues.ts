@@ -1,6 +1,7 @@
 import { createCompactingMap } from "./collections/compacting-map.ts";
 import { createDueQueue } from "./collections/due-queue.ts";
-import { isDue, isSuspect, type Progress } from "./job-state.ts";
+import { isSuspect } from "./job-deaths.ts";
+import { isDue, type Progress } from "./job-state.ts";
 import type { LaneWindow } from "./lane-window.ts";
 import type { ClaimLimits } from "./port/claims.ts";
 import { createTurns, type Owner, type Turns } from "./turns.ts";

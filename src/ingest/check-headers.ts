@@ -3,7 +3,7 @@ import { UsageError } from "../errors.ts";
 import { headerOf } from "../protocol/headers.ts";
 import { readSignatureHeaders } from "../protocol/signature/signature-headers.ts";
 import { catchRejection } from "../thrown.ts";
-import { bodyTooLarge } from "./read-body.ts";
+import { bodyTooLarge } from "./body-limits.ts";
 import { Refused } from "./responses.ts";
 import type { Checked, IngestDeps, RawRequest } from "./types.ts";
 

@@ -3,7 +3,7 @@ import type { StoreResult } from "../inbox/port/delivery.ts";
 import type { AfterHandlers } from "./after-handlers.ts";
 import { checkHeaders } from "./check-headers.ts";
 import { admit } from "./check-wanted.ts";
-import { readBody } from "./read-body.ts";
+import { readBody } from "./body-limits.ts";
 import { Refused, replyRefused, replyStored, replyToken, replyUnwanted } from "./responses.ts";
 import type { Admitted, IngestDeps, RawRequest, Read, Reply } from "./types.ts";
 import { Decision } from "./unsubscribe-gate.ts";

@@ -7,7 +7,7 @@ import type { WritingInbox } from "../inbox/port/inbox.ts";
 import type { Instruments } from "../observe/instruments.ts";
 import { isError } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
-import type { InFlightBytes } from "./read-body.ts";
+import type { InFlightBytes } from "./body-limits.ts";
 import { isRefusalCode, Refused, type RefusalCode } from "./responses.ts";
 import type { Admitted } from "./types.ts";
 

@@ -8,7 +8,7 @@ import type { SignatureHeaders } from "../protocol/signature/signature-headers.t
 import type { ResolvedScheme } from "../protocol/signature/signature-scheme.ts";
 import type { HandleThenAnswer } from "./after-handlers.ts";
 import type { Reporter } from "./answer-reporter.ts";
-import type { InFlightBytes } from "./read-body.ts";
+import type { InFlightBytes } from "./body-limits.ts";
 import type { SecretLookup } from "./secret-lookup.ts";
 import type { DeliveryStore } from "./store.ts";
 import type { Gate } from "./unsubscribe-gate.ts";

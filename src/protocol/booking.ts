@@ -1,6 +1,6 @@
 import type { Envelope, Id } from "./event-types.ts";
 import { EntryProblem, fieldsReader, idField, recordIdField } from "./read-fields.ts";
-import type { Resource } from "./resource-paths.ts";
+import type { Resource } from "./resources.ts";
 
 /** A meeting was made on a booking page. @see protocol 6.2 */
 export interface Booking extends Envelope {

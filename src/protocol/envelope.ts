@@ -5,7 +5,7 @@ import { EntryProblem, fieldsReader, idField, optional, toProblem, type FieldsOf
 import { accountIn } from "./id.ts";
 import { parseExactly, parseJson } from "./json.ts";
 import { ownSignalIn } from "./own-signal-body.ts";
-import { resourceOf, type Entry, type PathIds, type Resource } from "./resource-paths.ts";
+import { resourceOf, type Entry, type PathIds, type Resource } from "./resources.ts";
 
 /** A delivery's body as JSON, and its envelope. */
 export interface Document {

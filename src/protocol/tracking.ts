@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { TRACKING_TYPES } from "./event-names.ts";
 import type { Envelope, EventMap, Id } from "./event-types.ts";
 import { EntryProblem, fieldsReader, idField, optional, recordIdField } from "./read-fields.ts";
-import type { Resource } from "./resource-paths.ts";
+import type { Resource } from "./resources.ts";
 
 /** The events of e-mail tracking. @see protocol 6.2 */
 export type Tracking<T extends string, X = unknown> = {

@@ -10,7 +10,7 @@ import { NO_SOURCE } from "../inbox/port/tombstones.ts";
 import { createAccept, refuseAccept } from "../ingest/accept.ts";
 import { createHandleThenAnswer } from "../ingest/after-handlers.ts";
 import { createReporter } from "../ingest/answer-reporter.ts";
-import { createInFlightBytes } from "../ingest/read-body.ts";
+import { createInFlightBytes } from "../ingest/body-limits.ts";
 import { createSecretLookup } from "../ingest/secret-lookup.ts";
 import { createDeliveryStore } from "../ingest/store.ts";
 import type { IngestDeps } from "../ingest/types.ts";

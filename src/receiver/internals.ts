@@ -7,7 +7,7 @@ import { listOf, toPause } from "../inbox/pauses.ts";
 import type { KeyValues } from "../inbox/port/key-values.ts";
 import type { Pauses } from "../inbox/port/pauses.ts";
 import type { Tombstones } from "../inbox/port/tombstones.ts";
-import type { InFlightBytes } from "../ingest/read-body.ts";
+import type { InFlightBytes } from "../ingest/body-limits.ts";
 import type { Instruments } from "../observe/instruments.ts";
 import type { Logger } from "../logger.ts";
 import type { GapWatch } from "../gaps/gap-watch.ts";

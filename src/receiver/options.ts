@@ -7,7 +7,7 @@ import { DEFAULT_RETRY_FOR_MS } from "../dispatch/retries/retry-policy.ts";
 import { UsageError } from "../errors.ts";
 import { DEFAULT_GAP_LIMITS, type GapLimits } from "../gaps/gap-watch.ts";
 import type { Inbox, StorageKind, WorkingInbox } from "../inbox/port/inbox.ts";
-import { DEFAULT_BODY_TIMEOUT_MS, DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_IN_FLIGHT_BYTES } from "../ingest/read-body.ts";
+import { DEFAULT_BODY_TIMEOUT_MS, DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_IN_FLIGHT_BYTES } from "../ingest/body-limits.ts";
 import { DEFAULT_SECRET_TIMEOUT_MS, type SecretSource } from "../ingest/secret-lookup.ts";
 import { DEFAULT_STORE_TIMEOUT_MS } from "../ingest/store.ts";
 import { DEFAULT_GATE_TIMEOUT_MS } from "../ingest/unsubscribe-gate.ts";

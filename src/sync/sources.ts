@@ -1,5 +1,5 @@
 import type { CalendarEvent, Client, Contact, DeletedRecord, DeltaSync, Message, SyncStart, Task } from "../client.ts";
-import { resourceOf } from "../protocol/resource-paths.ts";
+import { resourceOf } from "../protocol/resources.ts";
 
 /** Families with delta endpoints, by their records. */
 export interface SyncRecords {

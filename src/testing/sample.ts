@@ -8,7 +8,7 @@ import {
   type EventMap,
   type UnknownEvent,
 } from "../protocol/event-types.ts";
-import { resourceOf } from "../protocol/resource-paths.ts";
+import { resourceOf } from "../protocol/resources.ts";
 
 /**
  * Makes a complete, frozen event as a handler gets it: for a test that calls a handler itself, or delivers the event.

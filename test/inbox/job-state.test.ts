@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { claimed, FRESH, isDue, orphaned, settled, type Progress } from "../../src/inbox/job-state.ts";
+import { orphaned } from "../../src/inbox/job-deaths.ts";
+import { claimed, FRESH, isDue, settled, type Progress } from "../../src/inbox/job-state.ts";
 import type { JobOutcome } from "../../src/inbox/port/claims.ts";
 
 const T = Date.parse("2026-05-06T07:08:09Z");

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isDue, SUSPECT_DEATHS, type Progress } from "../../src/inbox/job-state.ts";
+import { SUSPECT_DEATHS } from "../../src/inbox/job-deaths.ts";
+import { isDue, type Progress } from "../../src/inbox/job-state.ts";
 import { createLaneQueues } from "../../src/inbox/lane-queues.ts";
 import type { ClaimLimits, JobOutcome } from "../../src/inbox/port/claims.ts";
 import { idsOf, laneRow, settleRows, type TestRow } from "../support/lane-rows.ts";

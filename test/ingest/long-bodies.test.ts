@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createInFlightBytes } from "../../src/ingest/read-body.ts";
+import { createInFlightBytes } from "../../src/ingest/body-limits.ts";
 import { eventually } from "../support/eventually.ts";
 import { dial, headersText, send, type Wire } from "../support/http.ts";
 import { changes, expectBare, mounted, type Mounted } from "../support/mounted.ts";

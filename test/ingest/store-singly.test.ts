@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createInboxWatch } from "../../src/inbox/inbox-watch.ts";
 import type { NewDelivery, NewEvent, StoreResult } from "../../src/inbox/port/delivery.ts";
 import type { WritingInbox } from "../../src/inbox/port/inbox.ts";
-import { createInFlightBytes } from "../../src/ingest/read-body.ts";
+import { createInFlightBytes } from "../../src/ingest/body-limits.ts";
 import { createDeliveryStore } from "../../src/ingest/store.ts";
 import type { Admitted } from "../../src/ingest/types.ts";
 import { deferred, turns, watch as record } from "../support/event-loop.ts";

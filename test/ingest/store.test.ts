@@ -2,7 +2,7 @@ import { memoryInbox, StorageError } from "hookline";
 import { describe, expect, test, vi } from "vitest";
 import type { Delivery } from "../../src/inbox/port/delivery.ts";
 import type { WritingInbox } from "../../src/inbox/port/inbox.ts";
-import { createInFlightBytes } from "../../src/ingest/read-body.ts";
+import { createInFlightBytes } from "../../src/ingest/body-limits.ts";
 import { createDeliveryStore } from "../../src/ingest/store.ts";
 import { idleWatch } from "../support/inbox-watch.ts";
 import type { Admitted } from "../../src/ingest/types.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { createClaimBook, type ClaimBook, type ClaimRecord } from "../../src/inbox/claim-book.ts";
 import type { ClaimState } from "../../src/inbox/claim-state.ts";
-import { claimed, isDue, isSuspect, orphaned, settled, type Progress } from "../../src/inbox/job-state.ts";
+import { isSuspect, orphaned } from "../../src/inbox/job-deaths.ts";
+import { claimed, isDue, settled, type Progress } from "../../src/inbox/job-state.ts";
 import type { Claim, ClaimedJob, JobOutcome } from "../../src/inbox/port/claims.ts";
 import { laneRow, type TestRow } from "./lane-rows.ts";
 

@@ -1,6 +1,6 @@
 import { ClosedError, HooklineError } from "../../errors.ts";
 import { createCompactingMap } from "../../inbox/collections/compacting-map.ts";
-import { MOST_DEATHS, SUSPECT_DEATHS } from "../../inbox/job-state.ts";
+import { MOST_DEATHS, SUSPECT_DEATHS } from "../../inbox/job-deaths.ts";
 import type { Claim, JobOutcome, Settlement } from "../../inbox/port/claims.ts";
 import type { CallSpan } from "../../observe/instruments.ts";
 import type { Completions } from "./completions.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
-import { resourceOf } from "../../protocol/resource-paths.ts";
+import { resourceOf } from "../../protocol/resources.ts";
 import type { Random } from "../random.ts";
 
 /** A message, an event, a contact or a task: what was given, with an id and times. */

@@ -1,6 +1,6 @@
 import { UsageError } from "../../errors.ts";
 import type { AnyEvent } from "../../protocol/event-types.ts";
-import { resourceOf } from "../../protocol/resource-paths.ts";
+import { resourceOf } from "../../protocol/resources.ts";
 import type { Subscription } from "../subscriptions/subscription.ts";
 import { toWire } from "../wire/delivery-body.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../clock.ts";
-import { resourceOf } from "../../protocol/resource-paths.ts";
+import { resourceOf } from "../../protocol/resources.ts";
 
 /** A made-up entry of a delivery of this resource, each time about another record. @see protocol 6.2 */
 export function samplePayload(

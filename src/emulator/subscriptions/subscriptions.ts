@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
-import { resourceOf } from "../../protocol/resource-paths.ts";
+import { resourceOf } from "../../protocol/resources.ts";
 import type { Account } from "../accounts/account.ts";
 import { isWatched, type Collection } from "../accounts/mailbox.ts";
 import type { Transport } from "../deliveries/transport.ts";

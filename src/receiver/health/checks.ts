@@ -2,7 +2,7 @@ import type { InboxDisk, InboxStats, Readiness, WorkingInbox, WritingInbox } fro
 import type { AccountDelay } from "../../dispatch/claims/flow-rules.ts";
 import type { Pause } from "../../inbox/port/pauses.ts";
 import type { ErroredSubscription } from "../../inbox/port/subscriptions.ts";
-import type { InFlightBytes } from "../../ingest/read-body.ts";
+import type { InFlightBytes } from "../../ingest/body-limits.ts";
 import type { RefusalCode } from "../../ingest/responses.ts";
 import type { SecretLookup } from "../../ingest/secret-lookup.ts";
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../../protocol/signature/signature-headers.ts";

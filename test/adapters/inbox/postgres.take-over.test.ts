@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { createPool } from "../../../adapters/inbox/postgres/connection/pool.ts";
-import { claimed, FRESH, orphaned, type Progress } from "../../../src/inbox/job-state.ts";
+import { orphaned } from "../../../src/inbox/job-deaths.ts";
+import { claimed, FRESH, type Progress } from "../../../src/inbox/job-state.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { claimAll, claimOne, done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
 import { eventually } from "../../support/eventually.ts";

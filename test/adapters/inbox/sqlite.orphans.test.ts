@@ -3,7 +3,8 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { prepareSchema } from "../../../adapters/inbox/sqlite/schema/tables.ts";
-import { claimed, FRESH, orphaned, type Progress } from "../../../src/inbox/job-state.ts";
+import { orphaned } from "../../../src/inbox/job-deaths.ts";
+import { claimed, FRESH, type Progress } from "../../../src/inbox/job-state.ts";
 
 const CLAIMED_AT = 5_000;
 

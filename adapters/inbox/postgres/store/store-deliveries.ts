@@ -11,8 +11,9 @@ import {
 } from "../../../../src/adapter.ts";
 import { isRefusal } from "../connection/to-storage-error.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
-import { encodeDeliveries, encodeExpansions, jobsIn, MOST_JOBS, tidied, type EncodedBatch } from "./encode-batch.ts";
+import { encodeDeliveries, encodeExpansions, tidied, type EncodedBatch } from "./encode-batch.ts";
 import { nextPart, ofPieces, toPieces } from "./expansion-pieces.ts";
+import { sizeOfBatch } from "./batch-size.ts";
 import { chooseOwn } from "./own-expansions.ts";
 import { createUnexpandedReader, type UnexpandedReaderDeps } from "./read-unexpanded.ts";
 import type { StoredBatch, Writer } from "./writer.ts";
@@ -32,9 +33,6 @@ export interface IncomingDeps extends UnexpandedReaderDeps {
   readonly stored: (error: StorageError | undefined) => void;
 }
 
-/** In one commit. */
-const MOST = { deliveries: 1_000, bytes: 4 * 1024 * 1024 };
-
 const NOTHING: Expanded = { duplicates: [], conflicts: [] };
 
 interface Waiting {
@@ -46,7 +44,7 @@ interface Waiting {
 export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" | "unexpanded" | "expand"> {
   const { writer, worker, now, dedupeWindowMs, noted, stored } = deps;
   const readUnexpanded = createUnexpandedReader(deps);
-  let queue: Waiting[] = [];
+  const queue: Waiting[] = [];
   let isRunning = false;
   /** Those that were read last. */
   let read = new Map<string, Delivery>();
@@ -57,24 +55,13 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
   async function run(): Promise<void> {
     await new Promise<void>((resolve) => void setImmediate(resolve));
     while (queue.length > 0) {
-      const batch = nextBatch();
+      const batch = queue.splice(0, sizeOfBatch(queue));
       const given = batch.map((one) => one.given);
       // What was not expected must not leave those that come later without an answer.
       const results = await storeTogether(given).catch((error: unknown) => given.map(() => toFailure(error)));
       for (const [place, { resolve }] of batch.entries()) resolve(results[place] as StoreResult | StorageError);
     }
     isRunning = false;
-  }
-
-  function nextBatch(): readonly Waiting[] {
-    let [count, bytes, ids] = [0, 0, 0];
-    for (const { given } of queue) {
-      bytes += given.delivery.body.byteLength;
-      ids += 1 + Math.min(MOST_JOBS, jobsIn(given.events ?? []));
-      if (count > 0 && (count === MOST.deliveries || bytes > MOST.bytes || ids > MOST_JOBS)) break;
-      count += 1;
-    }
-    return queue.splice(0, count);
   }
 
   /** Which workers this process knows: what one that it does not know may handle is not expanded here. */

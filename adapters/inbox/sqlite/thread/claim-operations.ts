@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { MOST_DEATHS, SUSPECT_DEATHS } from "../../../../src/inbox/job-state.ts";
+import { MOST_DEATHS, SUSPECT_DEATHS } from "../../../../src/inbox/job-deaths.ts";
 import type { DeliveryRow, SettleRecord, TextPage } from "./records.ts";
 import type { FileState } from "./file-state.ts";
 import type { JobTable } from "../schema/job-table.ts";
@@ -76,7 +76,7 @@ export function createClaimOperations(
   const sql = {
     deliveryOf: db.prepare("SELECT CAST(delivery AS REAL) AS delivery FROM job WHERE id = ?"),
     isSuspect: db.prepare(`SELECT 1 FROM job WHERE id = ? AND deaths >= ${SUSPECT_DEATHS}`),
-    // `orphaned(claimed(job))` of src/inbox/job-state.ts in SQL; a test compares the two.
+    // `orphaned(claimed(job))` of src/inbox/job-deaths.ts in SQL; a test compares the two.
     orphan:
       db.prepare(/* sql */ `UPDATE job SET attempts = attempts + (deaths < ${MOST_DEATHS}), deaths = deaths + (deaths < ${SUSPECT_DEATHS} OR :size = 1),
          group_max = CASE WHEN deaths >= ${SUSPECT_DEATHS} THEN min(coalesce(group_max, :half), :half) END,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { resourceOf, RESOURCES } from "../../src/protocol/resource-paths.ts";
+import { resourceOf, RESOURCES } from "../../src/protocol/resources.ts";
 
 describe("the resource of a path", () => {
   test.each([
