@@ -26,7 +26,7 @@ export const boundaries: readonly Boundary[] = [
       "src/protocol/",
       "src/inbox/port/",
       "src/inbox/batcher.ts",
-      "src/inbox/inbox-watch.ts",
+      "src/inbox/standstill-watch.ts",
       "src/inbox/ordinary-bytes.ts",
       "src/observe/",
       "src/*",

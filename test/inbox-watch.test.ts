@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createInboxWatch, type InboxWatch } from "../src/inbox/inbox-watch.ts";
+import { createInboxWatch, type InboxWatch } from "../src/inbox/standstill-watch.ts";
 import { deferred, turns, watch as record } from "./support/event-loop.ts";
 import { fakeClock } from "./support/fake-clock.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import type { InboxWatch } from "../inbox/inbox-watch.ts";
+import type { InboxWatch } from "../inbox/standstill-watch.ts";
 import type { Delivery, NewEvent } from "../inbox/port/delivery.ts";
 import type { Job } from "../inbox/port/jobs.ts";
 import type { Logger } from "../logger.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { StorageError, type HooklineError } from "../errors.ts";
-import type { InboxWatch } from "../inbox/inbox-watch.ts";
+import type { InboxWatch } from "../inbox/standstill-watch.ts";
 import { createBatcher } from "../inbox/batcher.ts";
 import type { Claim, JobOutcome, Settlement } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";

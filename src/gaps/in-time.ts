@@ -1,4 +1,4 @@
-import type { InboxWatch } from "../inbox/inbox-watch.ts";
+import type { InboxWatch } from "../inbox/standstill-watch.ts";
 import type { Gaps } from "../inbox/port/gaps.ts";
 
 /** Gaps whose calls fail where the inbox does not answer: after one that hangs, no mark and no look would ever come again. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { isHooklineError, StorageError } from "../errors.ts";
-import type { InboxWatch } from "../inbox/inbox-watch.ts";
+import type { InboxWatch } from "../inbox/standstill-watch.ts";
 import { createBatcher, type Batcher } from "../inbox/batcher.ts";
 import type { Delivery, NewEvent, StoreResult } from "../inbox/port/delivery.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";

@@ -3,7 +3,7 @@ import { createHandlerCalls } from "../dispatch/calls/handler-calls.ts";
 import type { Handler } from "../dispatch/handlers.ts";
 import { createExpansionReporter, type ExpandedListener } from "../dispatch/job-reporter.ts";
 import { fromStored } from "../inbox/port/delivery.ts";
-import { createInboxWatch } from "../inbox/inbox-watch.ts";
+import { createInboxWatch } from "../inbox/standstill-watch.ts";
 import { toSeen } from "../inbox/port/seen-store.ts";
 import { asWorking, asWriting, type StorageKind } from "../inbox/port/inbox.ts";
 import { NO_SOURCE } from "../inbox/port/tombstones.ts";

@@ -2,7 +2,7 @@ import { assertOptions, kindOf } from "../assert.ts";
 import type { Clock } from "../clock.ts";
 import type { Handlers } from "../dispatch/handlers.ts";
 import { UsageError } from "../errors.ts";
-import type { InboxWatch } from "../inbox/inbox-watch.ts";
+import type { InboxWatch } from "../inbox/standstill-watch.ts";
 import { listOf, toPause } from "../inbox/pauses.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Pause, Paused, Pauses } from "../inbox/port/pauses.ts";

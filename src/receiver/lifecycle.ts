@@ -2,7 +2,7 @@ import { assertOptions, wholeNumber } from "../assert.ts";
 import { LONGEST_TIMER_MS, type Clock } from "../clock.ts";
 import type { DirectHandling } from "../dispatch/direct-handling.ts";
 import type { Handlers } from "../dispatch/handlers.ts";
-import type { InboxWatch } from "../inbox/inbox-watch.ts";
+import type { InboxWatch } from "../inbox/standstill-watch.ts";
 import type { WritingInbox } from "../inbox/port/inbox.ts";
 import type { SecretLookup } from "../ingest/secret-lookup.ts";
 import type { DeliveryStore } from "../ingest/store.ts";

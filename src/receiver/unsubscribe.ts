@@ -2,7 +2,7 @@ import { assertOptions, isSource, kindOf, kindOfSource } from "../assert.ts";
 import type { ContextServices } from "../dispatch/calls/context.ts";
 import type { Clock } from "../clock.ts";
 import { HooklineError, UsageError } from "../errors.ts";
-import type { InboxWatch } from "../inbox/inbox-watch.ts";
+import type { InboxWatch } from "../inbox/standstill-watch.ts";
 import type { SubscribedResource } from "../inbox/port/gaps.ts";
 import { NO_SOURCE, type Tombstones } from "../inbox/port/tombstones.ts";
 import { toReason } from "../ingest/unsubscribe-gate.ts";

@@ -1,7 +1,7 @@
 import { RetryLater } from "hookline";
 import { describe, expect, test } from "vitest";
 import { outcomesOf } from "../../src/dispatch/retries/retry-policy.ts";
-import { createRetryTime } from "../../src/dispatch/retries/retry-time.ts";
+import { createRetryTime } from "../../src/dispatch/retries/retry-clock.ts";
 import { claimedJob } from "../support/claimed-job.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { emails, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createBacklog } from "../../src/dispatch/expand.ts";
 import { createHandlers } from "../../src/dispatch/handlers.ts";
 import { toLogger } from "../../src/logger.ts";
-import { idleWatch } from "../support/inbox-watch.ts";
+import { idleWatch } from "../support/standstill-watch.ts";
 import { bodyOf, change, makeDelivery } from "../support/make-delivery.ts";
 
 /** A backlog of so many deliveries, and what is asked of its inbox. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createSettleQueue } from "../../src/dispatch/settle-queue.ts";
-import { createInboxWatch } from "../../src/inbox/inbox-watch.ts";
+import { createInboxWatch } from "../../src/inbox/standstill-watch.ts";
 import type { Claim, Settlement } from "../../src/inbox/port/claims.ts";
 import type { Capabilities } from "../../src/inbox/port/inbox.ts";
 import { claimedJob } from "../support/claimed-job.ts";

@@ -1,6 +1,6 @@
 import { StorageError } from "hookline";
 import { describe, expect, test } from "vitest";
-import { createInboxWatch } from "../../src/inbox/inbox-watch.ts";
+import { createInboxWatch } from "../../src/inbox/standstill-watch.ts";
 import type { NewDelivery, NewEvent, StoreResult } from "../../src/inbox/port/delivery.ts";
 import type { WritingInbox } from "../../src/inbox/port/inbox.ts";
 import { createInFlightBytes } from "../../src/ingest/body-limits.ts";

@@ -4,7 +4,7 @@ import type { Delivery } from "../../src/inbox/port/delivery.ts";
 import type { WritingInbox } from "../../src/inbox/port/inbox.ts";
 import { createInFlightBytes } from "../../src/ingest/body-limits.ts";
 import { createDeliveryStore } from "../../src/ingest/store.ts";
-import { idleWatch } from "../support/inbox-watch.ts";
+import { idleWatch } from "../support/standstill-watch.ts";
 import type { Admitted } from "../../src/ingest/types.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import { toAfterHandlers } from "../../../src/adapter.ts";
 import type { Receiver } from "../../../src/index.ts";
-import { bodyOf } from "./earlier-parser-node.ts";
+import { bodyOf } from "./parsed-bytes-node.ts";
 import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type Answer, type AnyMountOptions } from "./mount.ts";
 import { writeResponseNode } from "./write-response-node.ts";
 

@@ -1,10 +1,9 @@
-import { StorageError, type InboxHost, type Timer, type WorkingInbox } from "../../../src/adapter.ts";
+import { StorageError, type InboxHost, type WorkingInbox } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
 import { inTransactions } from "./connection/impatient.ts";
 import { createPool, type Pool, type PoolOptions, type Route } from "./connection/pool.ts";
-import { assertServer, assertWritable } from "./connection/server-checks.ts";
+import { assertServer } from "./connection/server-checks.ts";
 import { createPresence } from "./connection/presence.ts";
-import { isLockTimeout } from "./connection/to-storage-error.ts";
 import { createLossLog } from "./loss-log.ts";
 import { createPostgresJobs } from "./jobs/admin.ts";
 import { prepareSchema } from "./schema/migrate.ts";
@@ -22,6 +21,7 @@ import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscrip
 import { createUpkeep } from "./upkeep/retention.ts";
 import { createPostgresPauses } from "./upkeep/pauses.ts";
 import { createPostgresTombstones } from "./upkeep/tombstones.ts";
+import { unlessLocked, watchOthers } from "./upkeep/watch-others.ts";
 import { createPostgresWorker } from "./work/postgres-worker.ts";
 
 /** Options of an inbox in PostgreSQL without the defaults of `postgresInbox`. */
@@ -42,8 +42,6 @@ export interface PostgresOptions {
   readonly maxJobs: number;
 }
 
-/** Between two looks at what other processes changed: tombstones are to be no older. */
-const WATCH_MS = 1_000;
 /** A store that failed says so long that the next may fail, too; unless one succeeds. Nothing more may come while this process is not ready. */
 const FAILED_MS = 10_000;
 /** Looks at jobs and admin commands give up so soon where others hold a lock. */
@@ -73,7 +71,6 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   let pools: Pools | undefined;
   let schemaIdent = "";
   let failure: { readonly error: StorageError; readonly at: number } | undefined;
-  let watching: Timer | undefined;
   const route: Route = { changes: 0 };
   const notOpen = new StorageError("storage-failed", "The inbox is not open.");
 
@@ -150,20 +147,12 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     if (await pauses.refresh()) worker.wake();
   }
 
-  /** What other processes changed. */
-  function watch(): void {
-    const mine = pools;
-    watching = openHost().clock.setTimer(() => {
-      assertWritable(other)
-        .then(() => Promise.all([tombstones.refresh(), known.look(), refreshPauses()].map(unlessLocked)))
-        .then(
-          () => answered(),
-          (error: unknown) => answered(error),
-        )
-        .finally(() => void (pools === mine && watch()));
-    }, WATCH_MS);
-    watching.unref?.();
-  }
+  const watch = watchOthers({
+    pool: other,
+    clock: () => openHost().clock,
+    refreshes: [tombstones.refresh, known.look, refreshPauses],
+    answered,
+  });
 
   const inbox: WorkingInbox<"network"> = {
     storage: "network",
@@ -185,7 +174,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         user = undefined;
         throw error;
       }
-      watch();
+      watch.begin();
       upkeep.begin();
     },
     tombstones,
@@ -196,7 +185,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure.error }),
     async close() {
       user = undefined;
-      watching?.clear();
+      watch.end();
       upkeep.end();
       await writer.drained();
       await worker.leave();
@@ -275,13 +264,6 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     capabilities: { durability: "fsync", order: "valid-claims", shared: true, workers: "many" },
   };
   return inbox;
-}
-
-/** What is known holds on while somebody locks a table. */
-async function unlessLocked(read: Promise<void>): Promise<void> {
-  await read.catch((error: unknown) => {
-    if (!isLockTimeout(error)) throw error;
-  });
 }
 
 function openPools(

@@ -11,7 +11,7 @@ import { openThread } from "./thread/thread-client.ts";
 import { createThreadSupervisor, type ThreadSupervisorOptions } from "./thread/thread-supervisor.ts";
 import { createTombstones } from "./upkeep/tombstones.ts";
 import { assertSinglePath, realPathOf } from "./connection/file-path.ts";
-import { createFreeDisk, type FreeDiskOptions } from "./connection/free-disk.ts";
+import { createFreeDisk, type FreeDiskOptions } from "./connection/disk-shortage.ts";
 import { createWalWatch } from "./connection/wal.ts";
 import { createFileRetention, type KeepBodies } from "./upkeep/retention.ts";
 import { createClaims } from "./work/claim-jobs.ts";

@@ -4,7 +4,7 @@ import { assertOptions, kindOf, oneText, wholeNumber } from "../../../src/adapte
 import { DEFAULT_MAX_JOBS } from "../../../src/inbox/parking.ts";
 import { DEFAULT_KEEP_DAYS } from "../../../src/inbox/upkeep/retention.ts";
 import { UsageError } from "../../../src/index.ts";
-import { DEFAULT_MIN_FREE_DISK_BYTES } from "./connection/free-disk.ts";
+import { DEFAULT_MIN_FREE_DISK_BYTES } from "./connection/disk-shortage.ts";
 import type { SqliteOptions } from "./sqlite-inbox.ts";
 
 /** Limits of an SQLite inbox. */

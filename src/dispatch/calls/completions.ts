@@ -2,7 +2,7 @@ import type { Clock } from "../../clock.ts";
 import { HooklineError, StorageError } from "../../errors.ts";
 import { offerCompletion, type CompletedCall, type Transactional } from "../../inbox/port/transactional.ts";
 import type { ClaimedJob } from "../../inbox/port/claims.ts";
-import type { InboxWatch } from "../../inbox/inbox-watch.ts";
+import type { InboxWatch } from "../../inbox/standstill-watch.ts";
 import type { Logger } from "../../logger.ts";
 import type { CallResult } from "../retries/retry-policy.ts";
 

@@ -16,7 +16,7 @@ import { mergeEvents } from "./merged-event.ts";
 import { catchRejection } from "../../thrown.ts";
 import { SUSPECT_MS } from "../claims/poison-isolation.ts";
 import { retryErrorOf } from "../retries/retry-errors.ts";
-import { createRetryTime } from "../retries/retry-time.ts";
+import { createRetryTime } from "../retries/retry-clock.ts";
 import { accountDelay, outcomesOf, toJobError, type CallResult } from "../retries/retry-policy.ts";
 import type { RunningCall } from "./run-handler.ts";
 import { toDead, type Settle } from "../settle-queue.ts";

@@ -5,12 +5,10 @@ import { createClaimsAhead } from "./claims-ahead.ts";
 import type { DispatchDeps } from "../dispatch-deps.ts";
 import type { FlowRules } from "./flow-rules.ts";
 import { createPrefetchSize } from "./prefetch-size.ts";
+import { MERGE_MAX } from "../merging.ts";
 import { createPoisonIsolation } from "./poison-isolation.ts";
 import type { JobRunner } from "../calls/run-job.ts";
 import type { Settle } from "../settle-queue.ts";
-
-/** Most jobs that one call may settle. */
-const MERGE_MAX = 1_000;
 
 /** Claims jobs ahead of the handlers, and starts them as slots become free. */
 export interface Prefetcher {

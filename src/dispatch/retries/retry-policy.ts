@@ -13,7 +13,7 @@ export const DEFAULT_RETRY_FOR_MS = 24 * 60 * 60 * 1_000;
 export interface SettleRules extends Pick<RunLimits, "attempts" | "retryForMs"> {
   /** Wall-clock time, milliseconds since the epoch. */
   readonly now: number;
-  /** The same, for the windows of retries: see `retry-time.ts`. */
+  /** The same, for the windows of retries: see `retry-clock.ts`. */
   readonly retryTime: number;
   /** From 0 to below 1. */
   readonly random: number;

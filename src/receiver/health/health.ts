@@ -2,7 +2,7 @@ import { passed, type Clock } from "../../clock.ts";
 import type { HandlerCalls } from "../../dispatch/calls/handler-calls.ts";
 import type { AccountDelay } from "../../dispatch/claims/flow-rules.ts";
 import type { Prefetched } from "../../dispatch/claims/prefetch.ts";
-import type { InboxWatch } from "../../inbox/inbox-watch.ts";
+import type { InboxWatch } from "../../inbox/standstill-watch.ts";
 import { listOf, toPause } from "../../inbox/pauses.ts";
 import type { InboxStats, WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { UnsubscribeRateLimit } from "../../ingest/unsubscribe-rate-limit.ts";

@@ -1,4 +1,4 @@
-import type { Standstill } from "../../inbox/inbox-watch.ts";
+import type { Standstill } from "../../inbox/standstill-watch.ts";
 import { isHooklineError } from "../../errors.ts";
 import { describeThrown } from "../../thrown.ts";
 import { toProblem, type Problem } from "./problem-catalog.ts";

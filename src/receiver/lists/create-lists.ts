@@ -2,7 +2,7 @@ import { assertOptions, kindOf, wholeNumber } from "../../assert.ts";
 import type { Clock } from "../../clock.ts";
 import { toJob } from "../../dispatch/calls/job-view.ts";
 import { UsageError } from "../../errors.ts";
-import type { InboxWatch } from "../../inbox/inbox-watch.ts";
+import type { InboxWatch } from "../../inbox/standstill-watch.ts";
 import type { Gap } from "../../inbox/port/gaps.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import type { BlockedQuery, InboxJobs, StoredBlocked, StoredJob } from "../../inbox/port/jobs.ts";

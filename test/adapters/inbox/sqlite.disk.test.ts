@@ -1,7 +1,7 @@
 import { StorageError } from "hookline";
 import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { createFreeDisk } from "../../../adapters/inbox/sqlite/connection/free-disk.ts";
+import { createFreeDisk } from "../../../adapters/inbox/sqlite/connection/disk-shortage.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { until } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";

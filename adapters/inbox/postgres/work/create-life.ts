@@ -8,6 +8,7 @@ import { createRecentDeliveries, type RecentDeliveries } from "./recent-deliveri
 import { createShardMemory, type ShardMemory } from "./shard-memory.ts";
 import { createWorkSteps, type StepReply, type WorkSteps } from "./work-steps.ts";
 import type { Over } from "./worker-log.ts";
+import { BEAT_MS } from "./intervals.ts";
 
 /** One registration as a worker. What awaits must see that it is still the current one. */
 export interface Life {
@@ -48,9 +49,6 @@ export interface Stored {
   readonly jobs: number;
   readonly receivedAt: number;
 }
-
-/** Between two heartbeats. */
-export const BEAT_MS = 500;
 
 /** Of a worker that expands without room, one at each tick. Each time twice as many, until it has room: all may be full. */
 const FULL_LOOKS = { least: 10, most: 600 };

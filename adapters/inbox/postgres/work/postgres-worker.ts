@@ -2,12 +2,13 @@ import type { InboxHost, StorageError, Worker } from "../../../../src/adapter.ts
 import type { Pool } from "../connection/pool.ts";
 import type { Presence } from "../connection/presence.ts";
 import { EXPANDER, SHARDS } from "../schema/tables.ts";
-import { BEAT_MS, createLife, heirWhereFull, isExpander, loadMissing, toLoad, type Life } from "./create-life.ts";
+import { createLife, heirWhereFull, isExpander, loadMissing, toLoad, type Life } from "./create-life.ts";
 import { createLanes } from "./lanes.ts";
 import { createMembership } from "../workers/membership.ts";
 import { createOtherWorkers, toHandled, type OtherWorkers } from "../workers/other-workers.ts";
 import { createWorkerLog, type Over } from "./worker-log.ts";
-import { createTimers } from "./timers.ts";
+import { BEAT_MS, PAUSE_MS, POLL_MS, TICK_MS, TRY_AGAIN_MS } from "./intervals.ts";
+import { createTimers } from "./timer-set.ts";
 import type { StepReply } from "./work-steps.ts";
 import { createWorkerClaims, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
 
@@ -52,14 +53,6 @@ export interface PostgresWorkerDeps extends Pick<WorkerClaimsDeps, "ended"> {
   readonly presence: Presence;
 }
 
-/** Between two looks at the other workers. */
-const TICK_MS = 500;
-/** Between two looks for what other processes stored: after one that brought something, and twice as long each time that none did. */
-const POLL_MS = { busy: 5, idle: 50 };
-/** After the server failed. */
-const TRY_AGAIN_MS = 1_000;
-/** Until a row may be free that a transaction of the application holds. */
-const PAUSE_MS = 100;
 /** Of the lease: from then on what runs is to abort. */
 const OVER = 0.8;
 /** The same, of the time after which others take over from a process whose connection is gone. One beat may be late. */

@@ -4,7 +4,7 @@ import { CODE, FileError, outOfFiles, PERMIT, primaryCode } from "./file-errors.
 import { assertOurs, kindOfFile } from "./file-kind.ts";
 import { makePrivate } from "./file-mode.ts";
 import { assertLocalDisk } from "./network-disk-check.ts";
-import { MAX_WAL_BYTES } from "./wal.ts";
+import { CHECKPOINT_PAGES, MAX_WAL_BYTES } from "./wal.ts";
 import { convertFile, isConvertible, type Converting } from "../schema/convert-file.ts";
 import { CURRENT, prepareSchema, type SchemaPlan } from "../schema/tables.ts";
 
@@ -96,7 +96,7 @@ const PRAGMAS: readonly (readonly [name: string, wanted: string | number])[] = [
   ["synchronous", 2], // FULL: a commit is on the disk
   ["fullfsync", 1], // on macOS fsync alone leaves it in the disk's cache
   ["secure_delete", 1], // what is erased is overwritten
-  ["wal_autocheckpoint", 4_000],
+  ["wal_autocheckpoint", CHECKPOINT_PAGES],
   ["journal_size_limit", MAX_WAL_BYTES],
   ["mmap_size", 0],
 ];

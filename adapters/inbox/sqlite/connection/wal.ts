@@ -15,6 +15,9 @@ export interface Wal {
   close(): void;
 }
 
+/** SQLite checkpoints the log within the commit with which it has so many pages, which have 8 KiB each. */
+export const CHECKPOINT_PAGES = 4_000;
+
 /** From here on the log is cut off, and SQLite cuts it to this when it restarts the log. */
 export const MAX_WAL_BYTES = 64 * 1024 * 1024;
 

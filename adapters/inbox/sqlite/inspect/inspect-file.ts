@@ -7,7 +7,7 @@ import type { ThreadOptions } from "../thread/thread-protocol.ts";
 import { toStorageError } from "../connection/to-storage-error.ts";
 import { CODE, FileError, primaryCode } from "../connection/file-errors.ts";
 import { kindOfFile, type FileKind } from "../connection/file-kind.ts";
-import { freeBytes } from "../connection/free-disk.ts";
+import { freeBytes } from "../connection/disk-shortage.ts";
 import { walBytes } from "../connection/wal.ts";
 import type { FileCounts } from "../thread/file-state.ts";
 import { createOperations, READS } from "../thread/operations.ts";

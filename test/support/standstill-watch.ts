@@ -1,4 +1,4 @@
-import { createInboxWatch, type InboxWatch } from "../../src/inbox/inbox-watch.ts";
+import { createInboxWatch, type InboxWatch } from "../../src/inbox/standstill-watch.ts";
 import { fakeClock } from "./fake-clock.ts";
 
 /** One that nobody reads, and whose time does not pass. */

@@ -1,0 +1,12 @@
+// How often a worker does what, milliseconds.
+
+/** Between two heartbeats. */
+export const BEAT_MS = 500;
+/** Between two looks at the other workers. */
+export const TICK_MS = 500;
+/** Between two looks for what other processes stored: after one that brought something, and twice as long each time that none did. */
+export const POLL_MS = { busy: 5, idle: 50 };
+/** After the server failed. */
+export const TRY_AGAIN_MS = 1_000;
+/** Until a row may be free that a transaction of the application holds. */
+export const PAUSE_MS = 100;
