@@ -63,6 +63,7 @@ export function createDispatcher(
       wake();
     },
     settled: (claim) => claims.settled(claim),
+    unsettled: (claim) => claims.unsettled(claim),
     buried: (...given) => runner.buried(...given),
   });
   const { transactional, pauses } = inbox;
@@ -78,6 +79,7 @@ export function createDispatcher(
     deferred: () => wake(),
     ended: idleWaiters.check,
     overdue: (claim) => claims.overdue(claim),
+    unsettled: (claim) => claims.unsettled(claim),
   });
   const claims = createPrefetcher(inbox, deps, {
     runner,
@@ -237,9 +239,7 @@ export function createDispatcher(
       wake();
       if (inbox.capabilities.workers === "one") sweep.begin();
     },
-    reopen() {
-      if (working) sweep.begin();
-    },
+    reopen: () => void (working && sweep.begin()),
     end(cause) {
       if (stopped) return;
       pause();

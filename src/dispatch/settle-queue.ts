@@ -26,6 +26,8 @@ export interface SettleQueueOptions {
   readonly answered: (report: () => void) => void;
   /** The inbox confirmed the outcome, or the claim was lost. */
   readonly settled: (claim: Claim) => void;
+  /** The inbox did not, and is asked again. */
+  readonly unsettled: (claim: Claim) => void;
   /** The inbox took these outcomes, dead letters, and never its own ones. */
   readonly buried: (own: Settlement, outcomes: readonly JobOutcome[], error: Error) => void;
 }
@@ -35,6 +37,9 @@ export interface SettleQueueOptions {
  * lock on a row may last for minutes, and what succeeded is to be no dead letter for that.
  */
 const FAIR_TRIES = 600;
+
+/** A settle that hangs for so long does not stop those that came later, milliseconds. */
+const HANGS_MS = 5_000;
 
 interface Waiting {
   readonly settlement: Settlement;
@@ -48,12 +53,13 @@ interface Waiting {
 /** Settlements of one turn of the event loop share a commit, where a commit costs anything. */
 export function createSettleQueue(
   inbox: Pick<WorkingInbox, "settle" | "capabilities">,
-  { clock, log, watch, tryAgainMs, answered, settled, buried }: SettleQueueOptions,
+  { clock, log, watch, tryAgainMs, answered, settled, unsettled, buried }: SettleQueueOptions,
 ): Settle {
   const batcher = createBatcher<Waiting, boolean | Error>({
     commit: (batch) => commit(batch),
     sizeOf: () => 0,
     failed: toError,
+    deadline: { ms: HANGS_MS, clock },
     schedule: inbox.capabilities.durability === "none" ? queueMicrotask : undefined,
   });
 
@@ -95,6 +101,7 @@ export function createSettleQueue(
     answered(() => {
       waiting.lastError = error;
       watch.failed("settle", error);
+      unsettled(waiting.settlement.claim);
       log.error({ err: error, code: "settle-failed" }, "the inbox failed to settle a job: it is tried again");
       clock.setTimer(() => void settleAlone(waiting, heldBefore), tryAgainMs);
     });

@@ -13,9 +13,10 @@ export interface BatcherOptions<T, R> {
   readonly schedule?: ((run: () => void) => void) | undefined;
   /**
    * Time from `add` to the result: after it `late` is the result, and the commit goes on. Once all of a commit are late, the next one begins.
+   * Without `late` they go on waiting for their results.
    * @default no deadline
    */
-  readonly deadline?: { readonly ms: number; readonly clock: Clock; readonly late: () => R } | undefined;
+  readonly deadline?: { readonly ms: number; readonly clock: Clock; readonly late?: () => R } | undefined;
 }
 
 /** Commits the items of one turn of the event loop together; while a commit runs, the next batch fills. One that hangs stops no other. */
@@ -38,6 +39,7 @@ interface Waiting<T, R> {
   readonly item: T;
   readonly addedAt: number;
   resolve: ((result: R) => void) | undefined;
+  isLate: boolean;
 }
 
 export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R> {
@@ -88,7 +90,7 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
 
   /** The next one begins once the last one has ended, or nobody waits for it any more. */
   function goOn(): void {
-    if (running && commits < MAX_COMMITS && last.every(({ resolve }) => resolve === undefined)) begin();
+    if (running && commits < MAX_COMMITS && last.every(isOver)) begin();
   }
 
   function endDrained(): void {
@@ -109,7 +111,8 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
 
   /** An item that is late before its commit began is not committed: it is redelivered. Nor does it stay in memory. */
   function forgetAnswered(): void {
-    for (const fifo of [unanswered, queue]) while (fifo.size > 0 && fifo.peek()?.resolve === undefined) fifo.shift();
+    while (unanswered.size > 0 && isOver(unanswered.peek())) unanswered.shift();
+    while (queue.size > 0 && queue.peek()?.resolve === undefined) queue.shift();
   }
 
   /** One timer for all items, set for the oldest without a result. */
@@ -133,14 +136,15 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
     for (const waiting of unanswered) {
       const age = now - waiting.addedAt;
       if (age >= 0 && age < ms) break; // below 0 the wall clock went back: its age is unknown, a redelivery is harmless
-      if (waiting.resolve !== undefined) answer(waiting, late());
+      waiting.isLate = true;
+      if (late !== undefined && waiting.resolve !== undefined) answer(waiting, late());
     }
     watch();
     goOn();
   }
 
   function put(item: T, resolve: (result: R) => void): void {
-    const waiting = { item, addedAt: deadline?.clock.now() ?? 0, resolve };
+    const waiting = { item, addedAt: deadline?.clock.now() ?? 0, resolve, isLate: false };
     queue.push(waiting);
     if (deadline !== undefined) unanswered.push(waiting);
     if (timer === undefined) watch();
@@ -156,4 +160,9 @@ export function createBatcher<T, R>(options: BatcherOptions<T, R>): Batcher<T, R
       if (running || commits > 0) await new Promise<void>((resolve) => idle.push(resolve));
     },
   };
+}
+
+/** Nobody waits for its commit. */
+function isOver(waiting: Pick<Waiting<unknown, never>, "isLate" | "resolve"> | undefined): boolean {
+  return waiting === undefined || waiting.isLate || waiting.resolve === undefined;
 }

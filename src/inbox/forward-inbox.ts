@@ -69,7 +69,7 @@ async function sendApart(stored: readonly StoredDelivery[], send: Send): Promise
     const given = places.flatMap((place) => stored[place] ?? []);
     const again: Result[] = [];
     for (const one of given.slice(0, MOST_AT_FIRST)) again.push(...(await send([one])));
-    if (again.every(isRejected)) break;
+    if (again.every(isRejected)) continue;
     again.push(...(await sendHalves(given.slice(MOST_AT_FIRST), send)));
     for (const [index, place] of places.entries()) results[place] = again[index] as Result;
   }

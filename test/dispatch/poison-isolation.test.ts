@@ -69,7 +69,7 @@ describe("while suspects wait", () => {
 
   test("what does not end in 30 s goes on, and is waited for twice as long after a turn of that length", async () => {
     await clock.advance(2 * TURN_MS);
-    for (const patience of [2, 4, 8, 10, 10]) {
+    for (const patience of [2, 4, 8, 10]) {
       expect([isolation.turn(BUSY), isolation.turn(FREE)]).toEqual(["others", "others"]);
       await clock.advance(patience * TURN_MS - 1);
       expect(isolation.turn(BUSY)).toBe("others");
@@ -80,6 +80,18 @@ describe("while suspects wait", () => {
       await clock.advance(1);
     }
     expect(10 * TURN_MS).toBe(SUSPECT_MS);
+  });
+
+  test("what did not end in five minutes is waited for only 30 s from then on: it may never end, and nothing is claimed meanwhile", async () => {
+    await clock.advance((2 + 2 * (2 + 4 + 8 + 10)) * TURN_MS);
+    for (let time = 0; time < 3; time += 1) {
+      await clock.advance(10 * TURN_MS - 1);
+      expect(isolation.turn(BUSY)).toBe("others");
+      await clock.advance(1);
+      expect(isolation.turn(BUSY)).toBe("none");
+      await clock.advance(TURN_MS);
+      expect(isolation.turn(BUSY)).toBe("others");
+    }
   });
 
   test("nothing is claimed while a group runs, and the next one follows it within their turn", async () => {

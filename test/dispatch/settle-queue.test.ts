@@ -36,6 +36,7 @@ function settling(answers: readonly Answer[] = [], durability: Capabilities["dur
         report();
       },
       settled: () => void steps.push("settled"),
+      unsettled() {},
       buried() {},
     },
   );

@@ -98,6 +98,20 @@ describe("forwardInbox", () => {
     expect(calls.length).toBeLessThan(30);
   });
 
+  test("two that it refuses for one reason keep those out that it refused for another", async () => {
+    const reasons = [new Error("too long"), new Error("busy")];
+    const store = async (given: readonly StoredDelivery[]) =>
+      given.map(({ bodyBase64 }, place): PromiseSettledResult<unknown> => {
+        const isLong = Buffer.from(bodyBase64, "base64").toString().startsWith("long");
+        if (!isLong && given.length === 1) return { status: "fulfilled", value: undefined };
+        return { status: "rejected", reason: reasons[isLong ? 0 : 1] ?? place };
+      });
+    const inbox = asWriting(forwardInbox(store));
+    const texts = ["long 1", "long 2", "a", "b"];
+    const results = await inbox.store(texts.map((text) => ({ delivery: makeDelivery(text), events: undefined })));
+    expect(results.map((one) => one instanceof Error)).toEqual([true, true, false, false]);
+  });
+
   test("a queue that refuses all is asked for three parts at most", async () => {
     const texts = Array.from({ length: 500 }, (_, place) => `delivery ${place}`);
     const { store, calls } = refusing(...texts);

@@ -99,7 +99,9 @@ async function readLong(req: IncomingMessage, limits: ReadLimits): Promise<Uint8
   signal.addEventListener("abort", onAbort);
   req.on("close", onClose);
   try {
-    return await getRawBody(req.pipe(counted), { limit: limits.maxBytes });
+    const body = await getRawBody(req.pipe(counted), { limit: limits.maxBytes });
+    if (req.aborted) throw bodyCutOff(req.errored); // over HTTP/2 a stream that is reset ends as a whole one does
+    return body;
   } catch (error) {
     throw isOverLimit(error) ? bodyTooLarge(limits.maxBytes) : error;
   } finally {

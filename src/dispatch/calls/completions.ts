@@ -10,8 +10,15 @@ import type { CallResult } from "../retries/retry-policy.ts";
 export interface Completions {
   /** @returns whether the handler completed its jobs in a transaction, which may be open yet */
   offer(ctx: object, call: CompletedCall): () => boolean;
-  /** The result of such a call: its transaction decides. @param isOver the claim was lost: nothing is to be asked any more */
-  resultOf(call: CompletedCall, result: CallResult, isOver: () => boolean): Promise<CallResult>;
+  /** The result of such a call: its transaction decides. */
+  resultOf(call: CompletedCall, result: CallResult, claim: CompletedClaim): Promise<CallResult>;
+}
+
+interface CompletedClaim {
+  /** It was lost: nothing is to be asked any more. */
+  readonly isOver: () => boolean;
+  /** Its transaction is open, or nobody knows. */
+  readonly waits: () => void;
 }
 
 const OPEN = new StorageError("transaction-open", "its handler has ended, and its transaction is still open.");
@@ -40,7 +47,7 @@ export function createCompletions(
       });
       return () => isCompleted;
     },
-    async resultOf(call, result, isOver) {
+    async resultOf(call, result, { isOver, waits }) {
       const [{ id, consumer }] = call.jobs as readonly [ClaimedJob, ...ClaimedJob[]];
       // What others settle meanwhile does not hide that this one is not.
       const own = watch.own("complete", `Job ${id} of consumer ${JSON.stringify(consumer)}`);
@@ -53,12 +60,16 @@ export function createCompletions(
           const isCommitted = await watch.call("settle", "isCompleted", () => inbox.isCompleted(call));
           watch.moved("settle");
           own.failed(OPEN);
-          if (isCommitted === undefined) continue;
+          if (isCommitted === undefined) {
+            waits();
+            continue;
+          }
           own.moved();
           return toResult(isCommitted, result);
         } catch (error) {
           watch.failed("settle", error);
           own.failed(error);
+          waits();
           log.error(
             { err: error, code: "settle-failed" },
             "it is not known whether a transaction was committed: it is asked again",

@@ -54,6 +54,8 @@ export interface JobRunnerOptions {
   readonly delay: (consumer: string, accountId: number | undefined, until: number) => void;
   /** A handler runs on past its grace; its slot is free, unless too many are stuck. @returns to be called when it has ended */
   readonly overdue: (claim: Claim) => () => void;
+  /** A handler has ended, and what its transaction decides is not known yet. */
+  readonly unsettled: (claim: Claim) => void;
   /** A call has ended, and is settled later: its slot is free, and no settle that is answered would wake the loop. */
   readonly deferred: () => void;
   /** Nothing runs and nothing is being settled. */
@@ -67,7 +69,7 @@ interface Ending extends Omit<EndedCall, "outcomes"> {
 
 export function createJobRunner(
   deps: DispatchDeps,
-  { settle, completions, delay, overdue, deferred, ended }: JobRunnerOptions,
+  { settle, completions, delay, overdue, unsettled, deferred, ended }: JobRunnerOptions,
 ): JobRunner {
   const { handlers, handlerCalls, services, log, clock, random } = deps;
   const { instruments } = deps.observers;
@@ -177,12 +179,13 @@ export function createJobRunner(
 
   /** The transaction may still be open. */
   function endCompleted(call: MergedCall, result: CallResult, end: (known: CallResult) => void): void {
-    settling += call.jobs.length;
+    const { claim } = call;
+    settling += claim.jobs.length;
     void nextTurn().then(deferred);
     void completions
-      ?.resultOf(call, result, () => lost.has(call.claim))
+      ?.resultOf(call, result, { isOver: () => lost.has(claim), waits: () => unsettled(claim) })
       .then((known) => {
-        settling -= call.jobs.length;
+        settling -= claim.jobs.length;
         end(known);
       });
   }
@@ -216,7 +219,7 @@ export function createJobRunner(
 
   /** @param listenerLimits the handler's; undefined: listeners of onDead are not called */
   function conclude(call: MergedCall, ending: EndedCall, listenerLimits: RunLimits | undefined): void {
-    settling += call.jobs.length;
+    settling += call.claim.jobs.length;
     const settleCall = (): void => {
       settleJobs(call, ending.outcomes, (settled) => {
         if (!settled) return;
@@ -230,12 +233,12 @@ export function createJobRunner(
   }
 
   /** Jobs of the claim that were not part of the call are released. */
-  function settleJobs({ claim, jobs }: MergedCall, own: readonly JobOutcome[], then: (settled: boolean) => void): void {
+  function settleJobs({ claim }: MergedCall, own: readonly JobOutcome[], then: (settled: boolean) => void): void {
     const outcomes = own.length === claim.jobs.length ? own : [...own, ...claim.jobs.slice(own.length).map(toRelease)];
     settle({ claim, outcomes }, (settled) => {
       then(settled);
       if (settled) released += outcomes.filter(({ to }) => to === "release").length;
-      settling -= jobs.length;
+      settling -= claim.jobs.length;
       if (settling === 0 && calls.size === 0) ended();
     });
   }
@@ -251,7 +254,7 @@ export function createJobRunner(
         "jobs wait for a handler that this process does not have",
       );
     }
-    settling += call.jobs.length;
+    settling += call.claim.jobs.length;
     const outcomes = call.jobs.map((): JobOutcome => ({ to: "unhandled" }));
     settleJobs(call, outcomes, () => {});
   }

@@ -12,7 +12,7 @@ export interface FlowRules extends ClaimRules {
   follow(): boolean;
   /** Nothing of this account and consumer starts before; the latest time counts, within 24 h. */
   delay(consumer: string, accountId: number | undefined, until: number): void;
-  /** Its handler is stuck: one more of its account and consumer may start. @returns to be called when the handler has ended */
+  /** Its handler is stuck, or cannot be settled: one more of its account and consumer may start. @returns to be called when that is over */
   overdue(claim: Claim): () => void;
   /** That have not ended. */
   delays(): readonly AccountDelay[];
@@ -157,8 +157,8 @@ export function createFlowRules(
       isNewlyHeld = true;
     },
     overdue(claim) {
-      const [job] = claim.jobs;
-      const key = keyOf(job.consumer, accountOf(job));
+      const key = tryKeyOf(claim);
+      if (key === undefined) return () => {};
       stuck.set(key, (stuck.get(key) ?? 0) + 1);
       version += 1;
       return () => {
@@ -188,3 +188,12 @@ export function createFlowRules(
 }
 
 const keyOf = (consumer: string, accountId: number | undefined): string => `${accountId} ${consumer}`;
+
+/** Undefined for a claim that cannot be read. */
+function tryKeyOf({ jobs: [job] }: Claim): string | undefined {
+  try {
+    return keyOf(job.consumer, accountOf(job));
+  } catch {
+    return undefined;
+  }
+}

@@ -51,6 +51,8 @@ export function createPoisonIsolation(clock: Clock, { stuck, over, wake }: Poiso
   let turnsTaken = 0;
   /** How many times {@link TURN_MS} the others' calls get to end: twice as many each time that they did not. */
   let patience = 1;
+  /** They did not even in the longest time: some may never end, and what waits for them is to stand still no longer than a turn. */
+  let areEndless = false;
   let isStopped = false;
 
   function schedule(turns: number, then: () => void): void {
@@ -63,8 +65,9 @@ export function createPoisonIsolation(clock: Clock, { stuck, over, wake }: Poiso
     schedule(turns, () => {
       if (stuck()) return startOthers(1);
       phase = "ending";
-      schedule(patience, () => {
+      schedule(areEndless ? 1 : patience, () => {
         // Waiting longer would hold up everything; never waiting longer than this would starve the suspects beside long calls.
+        areEndless ||= patience === MOST_PATIENCE;
         patience = Math.min(2 * patience, MOST_PATIENCE);
         startOthers(patience);
         wake();
@@ -76,7 +79,7 @@ export function createPoisonIsolation(clock: Clock, { stuck, over, wake }: Poiso
 
   function startSuspects(): void {
     phase = "suspects";
-    [patience, turnsTaken] = [1, 0];
+    [patience, areEndless, turnsTaken] = [1, false, 0];
     schedule(1, countTurn);
   }
 
@@ -88,7 +91,7 @@ export function createPoisonIsolation(clock: Clock, { stuck, over, wake }: Poiso
   function reset(): void {
     timer?.clear();
     timer = undefined;
-    [phase, turnsTaken, patience] = ["others", 0, 1];
+    [phase, turnsTaken, patience, areEndless] = ["others", 0, 1, false];
   }
 
   return {

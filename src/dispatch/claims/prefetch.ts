@@ -7,6 +7,7 @@ import type { FlowRules } from "./flow-rules.ts";
 import { createPrefetchSize } from "./prefetch-size.ts";
 import { MERGE_MAX } from "../merging.ts";
 import { createPoisonIsolation } from "./poison-isolation.ts";
+import { createUnsettledClaims } from "./unsettled-claims.ts";
 import type { JobRunner } from "../calls/run-job.ts";
 import type { Settle } from "../settle-queue.ts";
 
@@ -18,6 +19,8 @@ export interface Prefetcher {
   lost(claims: readonly Claim[]): void;
   /** The inbox has the outcome of this claim. */
   settled(claim: Claim): void;
+  /** The call of this claim has ended, and the inbox has no outcome yet. */
+  unsettled(claim: Claim): void;
   /** The claim's handler is stuck: its slot is free. @returns to be called when it has ended */
   overdue(claim: Claim): () => void;
   /** Releases what has not started. */
@@ -26,7 +29,7 @@ export interface Prefetcher {
   start(): void;
   /** Claims that have not started. */
   prefetched(): Prefetched;
-  /** Claims whose release the inbox has not confirmed yet. */
+  /** Jobs whose release the inbox has not confirmed yet. */
   releasing(): number;
   /** Jobs that were released before they started. */
   released(): number;
@@ -87,6 +90,7 @@ export function createPrefetcher(
   const lost = new WeakSet<Claim>();
   /** Suspects, each with the call that ends its isolation. */
   const isolated = new WeakMap<Claim, () => void>();
+  const unsettled = createUnsettledClaims();
   /** p-queue's `timeout` is never used: it frees a slot while the function still runs. */
   const slots = new PQueue({ concurrency });
   let slotsTaken = 0;
@@ -138,10 +142,10 @@ export function createPrefetcher(
     handlerCalls.jammed || !working() ? 0 : prefetch.size(clock.now()) - ahead.size - slotsTaken;
 
   function release(claim: Claim): void {
-    releasing += 1;
+    releasing += claim.jobs.length;
     settle({ claim, outcomes: claim.jobs.map((): JobOutcome => ({ to: "release" })) }, (settled) => {
       if (settled) released += claim.jobs.length;
-      releasing -= 1;
+      releasing -= claim.jobs.length;
       ended();
     });
   }
@@ -167,7 +171,7 @@ export function createPrefetcher(
   }
 
   const isBusy = (): boolean =>
-    ahead.size + slotsTaken > 0 || releasing > 0 || runner.running() > 0 || runner.settling() > 0;
+    ahead.size + slotsTaken > 0 || runner.running() > 0 || releasing + runner.settling() > unsettled.jobs;
 
   /** Something is due by what the inbox itself says, and it gave nothing. */
   function isWithheld(nextDueAt: number | undefined): boolean {
@@ -181,6 +185,13 @@ export function createPrefetcher(
     const gone = new Set([...ahead].filter(condition));
     ahead.filter((claim) => !gone.has(claim));
     gone.forEach(release);
+  }
+
+  function overdue(claim: Claim): () => void {
+    isolated.get(claim)?.();
+    const ended = flow.overdue(claim);
+    wake(); // nothing is settled that would wake the loop
+    return ended;
   }
 
   return {
@@ -245,13 +256,12 @@ export function createPrefetcher(
       }
       releaseAhead((claim) => lost.has(claim)); // their lanes wait for it
     },
-    settled: (claim) => isolated.get(claim)?.(),
-    overdue(claim) {
+    settled(claim) {
       isolated.get(claim)?.();
-      const stuckEnded = flow.overdue(claim);
-      wake(); // nothing is settled that would wake the loop
-      return stuckEnded;
+      unsettled.settled(claim);
     },
+    unsettled: (claim) => unsettled.add(claim, overdue),
+    overdue,
     stop() {
       flow.stop();
       isolation.stop();

@@ -4,6 +4,36 @@ import { toStorageError } from "../../../adapters/inbox/postgres/connection/to-s
 import { createLanes, type Row } from "../../../adapters/inbox/postgres/work/lanes.ts";
 import { createWorkSteps } from "../../../adapters/inbox/postgres/work/work-steps.ts";
 import { FRESH } from "../../../src/adapter.ts";
+import { deferred, turns } from "../../support/event-loop.ts";
+
+const HOLDS = {
+  alive: true,
+  gone: [],
+  left: [],
+  held: [],
+  passed: [],
+  vector: [],
+  shards: [],
+  removal: null,
+  unexpanded: false,
+};
+
+function stepsOn(pool: Pick<Pool, "query">, refused: Parameters<typeof createWorkSteps>[0]["refused"] = () => {}) {
+  return createWorkSteps({
+    ident: () => "hl",
+    pool: pool as Pool,
+    worker: 7,
+    server: 1,
+    lanes: createLanes(),
+    leaving: () => new Map(),
+    confirmed() {},
+    over() {},
+    failed() {},
+    refused,
+    now: () => 5,
+    pause: async () => {},
+  });
+}
 
 test("what was refused has its turn, however much else there is to do", async () => {
   const row = { id: 1, shard: 2, lane: "one" } as Row;
@@ -16,25 +46,11 @@ test("what was refused has its turn, however much else there is to do", async ()
       const { others = [] } = JSON.parse(String(values[6])) as { others?: { w: string }[] };
       if (others.some(({ w }) => w === "waiting"))
         throw toStorageError(Object.assign(new Error("no"), { code: "22P02" }), "statement");
-      const head = { alive: true, gone: [], left: [], held: [], passed: [], vector: [], shards: [], removal: null, unexpanded: false }; // prettier-ignore
-      return [{ head }] as unknown as readonly R[];
+      return [{ head: HOLDS }] as unknown as readonly R[];
     },
   };
   const refused: string[] = [];
-  const steps = createWorkSteps({
-    ident: () => "hl",
-    pool: pool as Pool,
-    worker: 7,
-    server: 1,
-    lanes: createLanes(),
-    leaving: () => new Map(),
-    confirmed() {},
-    over() {},
-    failed() {},
-    refused: ({ id }, to) => void refused.push(`${id} ${to}`),
-    now: () => 5,
-    pause: async () => {},
-  });
+  const steps = stepsOn(pool, ({ id }, to) => void refused.push(`${id} ${to}`));
   void steps.beat();
   const settle = (progress: Partial<typeof FRESH>) =>
     steps.settle({ rows: [row], progress: [{ ...FRESH, ...progress }], window: undefined });
@@ -43,4 +59,23 @@ test("what was refused has its turn, however much else there is to do", async ()
   expect(held.holds && held.progress.get(row)).toMatchObject({ state: "dead", attempts: 2, settledAt: 5 });
   expect(other.holds && other.progress.size).toBe(0);
   expect(refused).toEqual(["1 dead"]);
+});
+
+test("what the server settled is settled, though the worker was given up before the answer came", async () => {
+  const { promise, resolve } = deferred<void>();
+  const pool: Pick<Pool, "query"> = {
+    async query<R>() {
+      await promise;
+      return [{ head: HOLDS }] as unknown as readonly R[];
+    },
+  };
+  const steps = stepsOn(pool);
+  const row = { id: 1, shard: 2, lane: "one" } as Row;
+  const settling = steps.settle({ rows: [row], progress: [{ ...FRESH, state: "done" }], window: undefined });
+  await turns();
+  const marking = steps.mark([row], [], 0);
+  steps.end();
+  resolve();
+  await expect(settling).resolves.toMatchObject({ holds: true });
+  await expect(marking).rejects.toMatchObject({ code: "epoch-stale" });
 });

@@ -26,6 +26,14 @@ test("a reader that stops early leaves no statement open", () => {
   db.close();
 });
 
+test("a group of suspects that may have no member keeps no suspect from running", async () => {
+  const path = await fullFile();
+  changeFile(path, "UPDATE job SET deaths = 2, group_max = 0");
+  const { inbox } = await reopened(path);
+  const { claims } = await inbox.claim({ max: 10, mergeMax: 1, suspects: true });
+  expect(claims).not.toEqual([]);
+});
+
 /** With two of each, of which one can be spoilt. */
 async function file(): Promise<string> {
   const path = await fullFile();

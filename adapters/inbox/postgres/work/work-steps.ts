@@ -184,9 +184,14 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
         ...(most === undefined ? [] : [most]),
       ]);
       const head = rows[0]?.head;
-      if (isOver || !head?.alive) {
+      if (!head?.alive) {
         refuse(settles, marks);
         if (!isOver) over(head?.alive === false && head.forgot ? "forgot" : "taken-over");
+        return undefined;
+      }
+      if (isOver) {
+        finish(settles, head);
+        refuse(settling.splice(0), marks);
         return undefined;
       }
       heldNumber = sent;

@@ -197,9 +197,10 @@ export function createWorkerClaims({
         if (passed.has(row.id)) return settled(row.progress, { to: "release" }, now());
         return progress.get(row) ?? settled(row.progress, { to: "done" }, now());
       });
-      if (!mine.lanes.holds(plan, now())) return false;
+      // What the server has holds, also of a claim that was given up meanwhile because no answer came.
+      const isHeldHere = mine.lanes.holds(plan, now());
       // Not earlier: the job is in its lane again, and leaves with it.
-      if (isCurrent(mine)) for (const { id, shard } of plan.rows) passOn(mine, shard, passed.get(id));
+      if (isHeldHere && isCurrent(mine)) for (const { id, shard } of plan.rows) passOn(mine, shard, passed.get(id));
       if (holds) tellEnded(plan.progress);
       return holds;
     } catch (error) {

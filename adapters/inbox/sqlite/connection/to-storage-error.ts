@@ -2,8 +2,8 @@ import { StorageError } from "../../../../src/adapter.ts";
 import { CODE, NO_ROOM_FOR_SHM, PERMIT, primaryCode } from "./file-errors.ts";
 import type { TaskError } from "../thread/transaction.ts";
 
-/** A thread's error on this side, with what to do about it. */
-export function toStorageError(error: TaskError): StorageError {
+/** A thread's error on this side, with what to do about it. @param file its path, where it is known */
+export function toStorageError(error: TaskError, file = "The inbox file"): StorageError {
   const { code, message, fix, errcode } = error;
   if (errcode === undefined) return new StorageError(OURS.test(code) ? code : "storage-failed", message, { fix });
   const detail = `SQLite's error ${errcode}: ${message}.`;
@@ -17,7 +17,7 @@ export function toStorageError(error: TaskError): StorageError {
       });
     case CODE.readonly:
     case CODE.cannotOpen:
-      return new StorageError("file-forbidden", `The inbox file cannot be written. ${detail}`, { fix: PERMIT });
+      return new StorageError("file-forbidden", `${file} cannot be written. ${detail}`, { fix: PERMIT });
     case CODE.ioError:
       return new StorageError("disk-failed", `The disk failed. ${detail}`, {
         fix: "Look at the disk and at the kernel's log; the file is opened anew, and nothing was acknowledged.",

@@ -97,7 +97,7 @@ export async function openThread(
         events.converting(message.converting);
         break;
       case "failed":
-        end(toStorageError(message.error));
+        end(toStorageError(message.error, options.file));
         break;
       case "results":
         waiting.shift()?.resolve(message.results);

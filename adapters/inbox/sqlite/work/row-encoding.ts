@@ -107,7 +107,7 @@ function toProgress({ groupMax, firstAttemptAt, error, ...rest }: ProgressRecord
   return {
     ...FRESH,
     ...rest,
-    groupMax: groupMax ?? undefined,
+    groupMax: groupMax === null ? undefined : Math.max(1, groupMax), // of none a job would wait for ever
     firstAttemptAt: firstAttemptAt ?? undefined,
     error: toJobError(error),
   };
