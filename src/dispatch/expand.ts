@@ -83,8 +83,13 @@ export interface BacklogOptions {
   readonly leftUnhandled: () => void;
 }
 
-/** So often, a second or more apart, one event fails alone while the inbox takes others, before all others go on without it. */
-export const FAIR_TRIES = 60;
+/** So long one event fails alone while the inbox takes others, before all others go on without it, seconds. */
+export const FAIR_S = 60;
+
+/** What one try counts of {@link FAIR_S}: one that hangs, or has waited long, as more than one; two at least are needed. @param ms that it took */
+export function fairSeconds(ms: number): number {
+  return Math.min(Math.max(1, Math.round(ms / 1_000)), FAIR_S / 2);
+}
 
 /**
  * Deliveries that were stored unexpanded. Where a commit fails, entries are tried one by one. One that fails on, while the inbox expands its
@@ -161,8 +166,8 @@ export function createBacklog(
       if (first === undefined || !isAlone) throw error;
       const fairTries = before.fairTries + (isFair ? 1 : 0);
       failing = { place, fairTries };
-      if (!isFair || fairTries < FAIR_TRIES) throw error;
-      return commitUnhandled(first, fairTries < 2 * FAIR_TRIES ? toUnhandled : toUnreadable, error);
+      if (!isFair || fairTries < FAIR_S) throw error;
+      return commitUnhandled(first, fairTries < 2 * FAIR_S ? toUnhandled : toUnreadable, error);
     }
   }
 

@@ -1,10 +1,10 @@
 import { kindOf } from "../assert.ts";
-import type { Clock } from "../clock.ts";
+import { passed, type Clock } from "../clock.ts";
 import type { NewJob } from "../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { UnhandledJob } from "../inbox/port/jobs.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
-import { FAIR_TRIES, jobsOf, nextTurn, TURN_BYTES } from "./expand.ts";
+import { FAIR_S, fairSeconds, jobsOf, nextTurn, TURN_BYTES } from "./expand.ts";
 import { eventAt } from "./calls/job-view.ts";
 
 /** Jobs reopened in one commit. While as many jobs wait, reopened ones would only stand before fresh ones. */
@@ -14,7 +14,7 @@ const PAGE_EVERY_MS = 1_000;
 
 /** Makes jobs of unhandled ones that have a handler now, page by page, beside all other work. */
 export interface UnhandledSweep {
-  /** Looks at all unhandled jobs once, from the first one on. */
+  /** Looks at all unhandled jobs, from the first one on; a sweep that is under way does so once more at its end. */
   begin(): void;
   /** Another process is the worker, or the receiver closes: nothing more is reopened. */
   end(): void;
@@ -40,54 +40,80 @@ export function createUnhandledSweep(
 ): UnhandledSweep {
   let running = 0;
   let current: Pause | undefined;
+  let again = false;
+  /** For `health()`. */
+  let failing: ReturnType<DispatchDeps["watch"]["own"]> | undefined;
 
+  /** What is refused alone is passed, and tried again once the rest is reopened, until it counts as refused for good. */
   async function sweep(pause: Pause): Promise<void> {
     const handled = handlers.handled();
+    const refused = createRefused({ clock, watch, faultLog });
     let after: string | undefined;
+    /** Where what was refused for the first time begins: once the inbox takes others, it comes before them. */
+    let back: { readonly after: string | undefined } | undefined;
     let limit = PAGE;
-    let fairTries = 0;
+    let isLeft = false;
     let more = handled.length > 0;
     while (more && !pause.isOver) {
       let page: readonly UnhandledJob[] = [];
-      const { written } = watch;
       try {
         const found: unknown = await watch.limit("jobs.unhandled", () =>
           inbox.jobs.unhandled({ handled, after, limit }),
         );
         if (!Array.isArray(found)) throw new TypeError(`The inbox gave ${kindOf(found)}, expected a list of jobs.`);
         page = found as readonly UnhandledJob[];
-        await reopen(page, pause);
-        after = page.at(-1)?.id; // not earlier: a page that failed is read again
-        more = after !== undefined;
-        limit = PAGE;
-        if (more) await pause.wait(PAGE_EVERY_MS, fewJobsWait);
+        const last = page.at(-1)?.id;
+        if (last === undefined) {
+          more = isLeft || again;
+          if (!more) pause.end(); // from here on another `begin` is another sweep
+          if (isLeft && limit > 1) await pause.wait(tryAgainMs, () => false);
+          isLeft = again = false;
+          after = undefined;
+          continue;
+        }
+        const tried = page.filter(({ id }) => !refused.isForGood(id));
+        const hasReopened = await reopen(tried, pause);
+        after = last; // not earlier: a page that failed is read again
+        if (hasReopened) {
+          refused.reopened(tried);
+          stopFailing();
+          limit = PAGE;
+          if (back !== undefined) ({ after } = back);
+          back = undefined;
+        }
+        await pause.wait(PAGE_EVERY_MS, fewJobsWait);
       } catch (error) {
         if (pause.isOver) return;
         faultLog.error({ err: error, code: "inbox-failed" }, "unhandled jobs could not be reopened: it is tried again");
-        await pause.wait(tryAgainMs, () => false);
+        failing ??= watch.own("complete", "An unhandled job that has a handler now");
+        failing.failed(error);
         const [first] = page;
-        fairTries = limit === 1 && first !== undefined && watch.written > written ? fairTries + 1 : 0;
-        if (fairTries === FAIR_TRIES) {
-          faultLog.error(
-            { err: error, code: "job-not-reopened", jobId: first?.id },
-            "an unhandled job cannot be reopened: it stays unhandled, until this process becomes the worker again",
-          );
-          after = first?.id;
-          fairTries = 0;
+        if (limit === 1 && first !== undefined) {
+          const tries = refused.add(first, error);
+          if (tries === "first") back ??= { after };
+          if (tries !== "last") isLeft = true;
+          after = first.id;
         }
         limit = 1;
+        await pause.wait(tryAgainMs, () => false);
       }
     }
   }
 
-  async function reopen(page: readonly UnhandledJob[], pause: Pause): Promise<void> {
+  function stopFailing(): void {
+    failing?.moved();
+    failing = undefined;
+  }
+
+  /** @returns whether anything was written */
+  async function reopen(page: readonly UnhandledJob[], pause: Pause): Promise<boolean> {
     const replacements: { readonly id: string; readonly jobs: readonly NewJob[] }[] = [];
     let parsed = 0;
     let last: Uint8Array | undefined;
     for (const job of page) {
       if (parsed > TURN_BYTES) {
         await nextTurn();
-        if (pause.isOver) return;
+        if (pause.isOver) return false;
         parsed = 0;
       }
       const { event, delivery } = job;
@@ -97,9 +123,10 @@ export function createUnhandledSweep(
       const jobs = jobsFor(job);
       if (jobs.length > 0) replacements.push({ id: job.id, jobs });
     }
-    if (replacements.length === 0 || pause.isOver) return;
+    if (replacements.length === 0 || pause.isOver) return false;
     await watch.limit("jobs.reopen", () => inbox.jobs.reopen(replacements));
     wake();
+    return true;
   }
 
   /** A job that lost its handler goes to its own consumer only: the others had a job of their own. */
@@ -121,17 +148,51 @@ export function createUnhandledSweep(
 
   return {
     begin() {
-      current?.end();
+      if (current?.isOver === false) {
+        again = true;
+        return;
+      }
+      again = false;
       const pause = (current = createPause(clock));
       running += 1;
       void sweep(pause).finally(() => {
         running -= 1;
+        if (current === pause) stopFailing();
         ended();
       });
     },
-    end: () => current?.end(),
+    end() {
+      current?.end();
+      stopFailing();
+    },
     check: () => current?.check(),
     running: () => running > 0,
+  };
+}
+
+/** What one sweep could not reopen, each job alone. It may be the storage that fails: tries count while the inbox takes others. */
+function createRefused({ clock, watch, faultLog }: Pick<DispatchDeps, "clock" | "watch" | "faultLog">) {
+  const tries = new Map<string, { readonly fairS: number; readonly at: number; readonly taken: number }>();
+  let pages = 0;
+
+  return {
+    isForGood: (id: string): boolean => (tries.get(id)?.fairS ?? 0) >= FAIR_S,
+    reopened(jobs: readonly UnhandledJob[]): void {
+      pages += 1;
+      for (const { id } of jobs) tries.delete(id);
+    },
+    add({ id }: UnhandledJob, error: unknown): "first" | "again" | "last" {
+      const [at, taken, before] = [passed(clock), watch.written + pages, tries.get(id)];
+      const isFair = before !== undefined && taken > before.taken;
+      const fairS = (before?.fairS ?? 0) + (isFair ? fairSeconds(at - before.at) : 0);
+      tries.set(id, { fairS, at, taken });
+      if (fairS < FAIR_S) return before === undefined ? "first" : "again";
+      faultLog.error(
+        { err: error, code: "job-not-reopened", jobId: id },
+        "an unhandled job cannot be reopened: it stays unhandled, until this process becomes the worker again",
+      );
+      return "last";
+    },
   };
 }
 

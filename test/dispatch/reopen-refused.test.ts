@@ -5,7 +5,7 @@ import { fakeClock } from "../support/fake-clock.ts";
 import { emails, recordingHandler, rig } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
-test("unhandled jobs that are no list are asked for again", async () => {
+test("unhandled jobs that are no list are asked for again, and health says so", async () => {
   let broken = true;
   const inbox = stubInbox((own) => ({
     jobs: { ...own.jobs, unhandled: async (page) => (broken ? (undefined as never) : own.jobs.unhandled(page)) },
@@ -15,9 +15,12 @@ test("unhandled jobs that are no list are asked for again", async () => {
   await receiver.start();
   await pass(1_500);
   expect(log.of("inbox-failed")).not.toEqual([]);
+  await pass(20_000);
+  expect(await receiver.health()).toMatchObject({ live: true, problems: [{ code: "no-progress" }] });
   broken = false;
   await pass(1_000);
   await receiver.idle();
+  expect(await receiver.health()).toMatchObject({ problems: [] });
 });
 
 /**
@@ -51,38 +54,69 @@ async function refusing(ids: readonly string[], ...refused: readonly number[]) {
   const { seen, handler } = recordingHandler();
   after.receiver.on("email", handler);
   await after.receiver.start();
-  return { ...after, seen, bad: [...bad], tries };
+  return { ...after, seen, bad: [...bad], refused: bad, tries };
 }
 
-test("unhandled jobs behind one that cannot be reopened are reopened, while something else is written", async () => {
-  const { receiver, send, pass, seen, log, bad } = await refusing(["a", "b", "c", "d"], 1);
-  for (let second = 0; second < 70; second += 1) {
-    await send(emails("fresh"));
-    await pass(1_000);
-  }
-  await receiver.idle();
-  expect(seen.filter((id) => id !== "fresh")).toEqual(["a", "c", "d"]);
-  expect(log.of("job-not-reopened")).toMatchObject([
-    { level: "error", facts: { jobId: bad[0], err: { message: "22021" } } },
-  ]);
-  expect(await receiver.health()).toMatchObject({ live: true, unhandled: 1 });
+const own = (seen: readonly string[]): readonly string[] => seen.filter((id) => id !== "fresh");
+
+test("jobs behind one that cannot be reopened are reopened at once, although nothing else is written", async () => {
+  const { pass, seen } = await refusing(["a", "b", "c", "d"], 1);
+  for (let second = 0; second < 5; second += 1) await pass(1_000);
+  expect(seen).toEqual(["a", "c", "d"]);
 });
 
-test("several that cannot be reopened end one by one", async () => {
-  const { receiver, send, pass, seen, log, bad } = await refusing(["a", "b", "c", "d"], 0, 2, 3);
-  for (let second = 0; second < 200; second += 1) {
-    await send(emails("fresh"));
-    await pass(1_000);
-  }
-  await receiver.idle();
-  expect(seen.filter((id) => id !== "fresh")).toEqual(["b"]);
-  expect(log.of("job-not-reopened")).toMatchObject(bad.map((jobId) => ({ facts: { jobId } })));
-});
-
-test("a job is not passed where nothing at all is written: the inbox may be the cause, and it is tried for ever", async () => {
-  const { pass, tries, log, bad } = await refusing(["a", "b"], 0);
+test("many that cannot be reopened keep no other for long", async () => {
+  const bad = Array.from({ length: 20 }, (_, index) => `bad-${index}`);
+  const { pass, seen } = await refusing([...bad, "good", "better"], ...bad.keys());
   for (let second = 0; second < 60; second += 1) await pass(1_000);
+  expect(seen).toEqual(["good", "better"]);
+});
+
+test.each([1, 2, 5])(
+  "one that cannot be reopened ends after a minute of tries beside others, with a delivery each %d s",
+  async (every) => {
+    const { receiver, send, pass, seen, log, bad } = await refusing(["a", "b", "c", "d"], 1);
+    for (let second = 0; second < 65 * every; second += 1) {
+      if (second === 50) expect(log.of("job-not-reopened")).toEqual([]);
+      if (second % every === 0) await send(emails("fresh"));
+      await pass(1_000);
+    }
+    await receiver.idle();
+    expect(own(seen)).toEqual(["a", "c", "d"]);
+    expect(log.of("job-not-reopened")).toMatchObject([
+      { level: "error", facts: { jobId: bad[0], err: { message: "22021" } } },
+    ]);
+    expect(await receiver.health()).toMatchObject({ live: true, unhandled: 1, problems: [{ code: "unhandled" }] });
+  },
+);
+
+test("several that cannot be reopened end, and the others keep their order", async () => {
+  const { receiver, send, pass, seen, log, bad } = await refusing(["a", "b", "c", "d", "e"], 0, 2, 3);
+  for (let second = 0; second < 90; second += 1) {
+    await send(emails("fresh"));
+    await pass(1_000);
+  }
+  await receiver.idle();
+  expect(own(seen)).toEqual(["b", "e"]);
+  expect(log.of("job-not-reopened").map(({ facts }) => facts["jobId"])).toEqual(bad);
+});
+
+test("a job is not given up where nothing at all is written: the inbox may be the cause, and it is tried for ever", async () => {
+  const { receiver, pass, tries, log, bad } = await refusing(["a"], 0);
+  for (let second = 0; second < 200; second += 1) await pass(1_000);
   expect(log.of("job-not-reopened")).toEqual([]);
-  expect(tries.length).toBeGreaterThan(50);
-  expect(tries.slice(1)).toEqual(tries.slice(1).map(() => bad));
+  expect(tries.length).toBeGreaterThan(150);
+  expect(tries).toEqual(tries.map(() => bad));
+  expect(await receiver.health()).toMatchObject({ live: true, problems: [{ code: "no-progress" }, {}] });
+});
+
+test("after an outage jobs are reopened in their order, but for the one that showed its end", async () => {
+  const ids = Array.from({ length: 9 }, (_, index) => `${index}`);
+  const { receiver, pass, seen, refused } = await refusing(ids, ...ids.keys());
+  for (let second = 0; second < 5; second += 1) await pass(1_000);
+  refused.clear();
+  for (let second = 0; second < 5; second += 1) await pass(1_000);
+  await receiver.idle();
+  const [sign = ""] = seen;
+  expect(seen).toEqual([sign, ...ids.filter((id) => id !== sign)]);
 });
