@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { passed } from "../clock.ts";
+import { isHooklineError } from "../errors.ts";
 import type { Expanded, Expansion, NewEvent, NewJob, Unexpanded } from "../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
@@ -83,7 +85,7 @@ export interface BacklogOptions {
   readonly leftUnhandled: () => void;
 }
 
-/** So long one event fails alone while the inbox takes others, before all others go on without it, seconds. */
+/** So long events of one delivery fail alone while the inbox takes others, before all others go on without it, seconds. */
 export const FAIR_S = 60;
 
 /** What one try counts of {@link FAIR_S}: one that hangs, or has waited long, as more than one; two at least are needed. @param ms that it took */
@@ -96,13 +98,19 @@ export function fairSeconds(ms: number): number {
  * delivery by nothing, becomes an unhandled job; none is left out. If the inbox takes neither, it is tried for ever.
  */
 export function createBacklog(
-  { handlers, expanding, watch, faultLog }: Pick<DispatchDeps, "handlers" | "expanding" | "watch" | "faultLog">,
+  {
+    handlers,
+    expanding,
+    watch,
+    faultLog,
+    clock,
+  }: Pick<DispatchDeps, "handlers" | "expanding" | "watch" | "faultLog" | "clock">,
   { inbox, expanded, leftUnhandled }: BacklogOptions,
 ) {
   let pageSize = PAGE.least;
   let eventsAtOnce = EXPAND_AT_ONCE;
-  /** The entry that failed last, alone. */
-  let failing: { readonly place: string; readonly fairTries: number } | undefined;
+  /** The delivery of which an entry failed alone. Once one was given up, each next one needs one fair try: they fail for the same cause. */
+  let failing: { readonly id: string; readonly fairS: number } | undefined;
 
   /** What one commit may carry of some deliveries, in order. A delivery that fits into one commit is not cut. */
   async function nextPart(page: readonly Unexpanded[]): Promise<Expansion[]> {
@@ -152,23 +160,32 @@ export function createBacklog(
   /** @returns what was written, and the answers */
   async function commit(part: readonly Expansion[], cursor: number): Promise<Committed> {
     const [first] = part;
-    const place = `${first?.id} ${first?.events[0]?.entry}`;
-    const before = failing?.place === place ? failing : { fairTries: 0 };
-    const isFair = before === failing && first !== undefined && (await expandsNothing({ id: first.id, cursor }));
+    const isAlone = eventsAtOnce === 1 && first !== undefined;
+    const isFair = isAlone && (await expandsNothing({ id: first.id, cursor }));
+    if (isFair) watch.failed("expand", toRefused()); // it answers: no restart helps
+    const startedAt = passed(clock);
     try {
       const results = await write(part);
-      eventsAtOnce = Math.min(2 * eventsAtOnce, EXPAND_AT_ONCE);
-      failing = undefined;
+      // Entries of one that was given up are tried alone to its end.
+      if (failing?.id !== first?.id || !isGivenUp(1)) failing = undefined;
+      eventsAtOnce = failing === undefined ? Math.min(2 * eventsAtOnce, EXPAND_AT_ONCE) : 1;
       return { written: part, results };
     } catch (error) {
-      const isAlone = eventsAtOnce === 1;
       eventsAtOnce = 1;
-      if (first === undefined || !isAlone) throw error;
-      const fairTries = before.fairTries + (isFair ? 1 : 0);
-      failing = { place, fairTries };
-      if (!isFair || fairTries < FAIR_S) throw error;
-      return commitUnhandled(first, fairTries < 2 * FAIR_S ? toUnhandled : toUnreadable, error);
+      if (!isFair) throw error;
+      const before = failing?.id === first.id ? failing.fairS : 0;
+      failing = { id: first.id, fairS: before + fairSeconds(passed(clock) - startedAt) };
+      const committed =
+        (isGivenUp(1) ? await commitUnhandled(first, toUnhandled, error) : undefined) ??
+        (isGivenUp(2) ? await commitUnhandled(first, toUnreadable, error) : undefined);
+      if (committed !== undefined) return committed;
+      throw isHooklineError(error, "inbox-hung") ? toRefused(error) : error;
     }
+  }
+
+  /** An entry of {@link failing} goes on in another form, if that is taken; after twice as long in the second one. */
+  function isGivenUp(times: 1 | 2): boolean {
+    return failing !== undefined && failing.fairS >= times * FAIR_S;
   }
 
   /** Whether the inbox expands at all: the delivery that fails by no event. It stays where it is, and no newer one overtakes it. */
@@ -181,17 +198,21 @@ export function createBacklog(
     }
   }
 
+  /** @returns undefined where the inbox does not take this form either */
   async function commitUnhandled(
     alone: Expansion,
     to: (event: NewEvent) => NewEvent,
     err: unknown,
-  ): Promise<Committed> {
+  ): Promise<Committed | undefined> {
     report(alone.id, alone.events[0]?.entry, err);
     const written = [{ ...alone, events: alone.events.map(to) }];
-    const results = await write(written);
-    failing = undefined;
-    leftUnhandled();
-    return { written, results };
+    try {
+      const results = await write(written);
+      leftUnhandled();
+      return { written, results };
+    } catch {
+      return undefined; // the events as they are say why
+    }
   }
 
   function write(part: readonly Expansion[]): Promise<Results> {
@@ -219,7 +240,7 @@ export function createBacklog(
     },
     /** Expands the oldest deliveries, as many as fit into one commit. @returns whether there were any that are this process's, and room */
     async expand(stopped: Stopped): Promise<boolean> {
-      const asked = pageSize;
+      const asked = Math.min(pageSize, eventsAtOnce);
       pageSize = 1; // until it is known that none of them fails the others
       const page = await watch.call("expand", "unexpanded", () => inbox.unexpanded(asked));
       pageSize = Math.max(asked, PAGE.least);
@@ -247,6 +268,10 @@ type Results = Awaited<ReturnType<WorkingInbox["expand"]>>;
 interface Committed {
   readonly written: readonly Expansion[];
   readonly results: Results;
+}
+
+function toRefused(cause?: unknown): Error {
+  return new Error("The inbox expands a delivery by nothing, and not by its next event.", { cause });
 }
 
 /** Without what the inbox may not take of its jobs; they are made again when unhandled jobs are looked at. */

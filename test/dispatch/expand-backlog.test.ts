@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { createBacklog } from "../../src/dispatch/expand.ts";
 import { createHandlers } from "../../src/dispatch/handlers.ts";
 import { toLogger } from "../../src/logger.ts";
+import { fakeClock } from "../support/fake-clock.ts";
 import { idleWatch } from "../support/standstill-watch.ts";
 import { bodyOf, change, makeDelivery } from "../support/make-delivery.ts";
 
@@ -39,7 +40,7 @@ function behind(deliveries: number, payloads: readonly object[] = [change("m-1")
   const handlers = createHandlers({ attempts: 1, retryForMs: 0, timeoutMs: 0 });
   const options = { inbox: inbox as WorkingInbox, expanded() {}, leftUnhandled() {} };
   const backlog = createBacklog(
-    { handlers, expanding: () => undefined, watch: idleWatch(), faultLog: toLogger(false) },
+    { handlers, expanding: () => undefined, watch: idleWatch(), faultLog: toLogger(false), clock: fakeClock() },
     options,
   );
   return { asked, expand: () => backlog.expand(() => false), turns: () => turnsOfParsing };
