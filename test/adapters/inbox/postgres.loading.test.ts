@@ -206,6 +206,7 @@ test("a claim that finds nothing waits while shards are brought in: nothing is i
     leaseMs: 5_000,
     transactions: {} as never,
     orphaned() {},
+    unread() {},
     ended() {},
   });
   const life = { memory, lanes: createLanes(), isDirty: false } as unknown as Life;

@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
-import { createReadLimit } from "../../../adapters/inbox/postgres/work/read-limit.ts";
+import { noAnswer, toStorageError } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
+import type { Row } from "../../../adapters/inbox/postgres/work/lanes.ts";
+import { createReadBeside, createReadLimit } from "../../../adapters/inbox/postgres/work/read-limit.ts";
 import type { NewDelivery, WorkingInbox } from "../../../src/adapter.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
+import { eventually } from "../../support/eventually.ts";
 import { openProcesses, type Process } from "./postgres-processes.ts";
 
 const MIB = 1024 * 1024;
@@ -23,17 +26,70 @@ test("a step asks for all that is wanted; after one that was cut for so much as 
   expect([fits(limit), limit.most]).toEqual([1, 1]);
 });
 
-test("after a step that gave no answer in time an eighth of the bytes is read, and twice as much with each that brought some", () => {
+test("after a step that gave no answer a small part is read, without larger ones; and more only once as much came soon", () => {
   const limit = createReadLimit();
-  limit.failed();
-  limit.failed();
+  expect(limit.largest).toBe(Infinity);
+  limit.failed(640);
+  expect([limit.bytes, limit.largest, limit.most]).toEqual([MIB / 4, MIB / 4, 10]);
+  limit.readSoon(MIB / 8);
   expect(limit.bytes).toBe(MIB / 4);
-  limit.read(0, false);
-  expect(limit.bytes).toBe(MIB / 4);
-  for (let steps = 0; steps < 8; steps += 1) limit.read(1, false);
-  expect(limit.bytes).toBe(16 * MIB);
-  for (let steps = 0; steps < 20; steps += 1) limit.failed();
-  expect(limit.bytes).toBe(1);
+  limit.readSoon(MIB);
+  expect([limit.bytes, limit.largest]).toEqual([2 * MIB, 2 * MIB]);
+  limit.readSoon(9 * MIB);
+  expect([limit.bytes, limit.largest]).toEqual([16 * MIB, Infinity]);
+  for (let steps = 0; steps < 20; steps += 1) limit.failed(1);
+  expect([limit.bytes, limit.most]).toEqual([1, 1]);
+});
+
+const ROW = { id: 1, delivery: 7, day: 3 } as Row;
+
+/** One large row, whose body the server gives or not. */
+function readingBeside(answer: () => unknown) {
+  const told: unknown[] = [];
+  const limit = createReadLimit();
+  limit.failed(1);
+  const beside = createReadBeside({
+    queries: { query: async <R>() => [await answer()] as unknown as readonly R[] },
+    ident: () => "hl",
+    limit,
+    soonMs: -1,
+    unread: (...what) => void told.push(what),
+  });
+  beside.note(ROW, MIB);
+  expect(beside.isLarge(ROW)).toBe(true);
+  beside.want(ROW);
+  return { beside, told };
+}
+
+test("what was read beside the heart is given once", async () => {
+  const { beside, told } = readingBeside(() => ({ received_at: 5, body: Buffer.of(1) }));
+  expect(beside.isWanted).toBe(true);
+  const found = await eventually(() => beside.take(7) ?? Promise.reject(new Error("not there yet")));
+  expect(found).toMatchObject({ receivedAt: 5, body: Buffer.of(1) });
+  expect([beside.take(7), beside.refusalOf(7), told]).toEqual([undefined, undefined, []]);
+});
+
+test("a body that the server would not read is told of as its refusal", async () => {
+  const damaged = toStorageError(Object.assign(new Error("no"), { code: "XX001" }), "statement");
+  const { beside, told } = readingBeside(() => Promise.reject(damaged));
+  expect(await eventually(() => beside.refusalOf(7) ?? Promise.reject(new Error("not there yet")))).toBe(damaged);
+  expect([beside.take(7), told]).toEqual([undefined, []]);
+});
+
+test("a body that does not come is told of, and not asked for again until others had their turn", async () => {
+  let asked = 0;
+  const { beside, told } = readingBeside(() => {
+    asked += 1;
+    if (asked === 1) throw noAnswer(30_000);
+    return { body: Buffer.of(2) };
+  });
+  await eventually(() => expect(told).toEqual([[ROW, MIB, expect.objectContaining({ code: "storage-failed" })]]));
+  beside.want(ROW);
+  const other = { ...ROW, id: 2, delivery: 8 };
+  beside.note(other, MIB);
+  beside.want(other);
+  await eventually(() => expect(beside.take(8)).toBeDefined());
+  expect(asked).toBe(2);
 });
 
 /** All that is there, as a dispatcher claims it. @returns the records of each claim */

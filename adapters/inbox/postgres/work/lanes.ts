@@ -1,11 +1,13 @@
 import {
   createCompactingMap,
+  settled,
   windowStart,
   type Claim,
   type ClaimedJob,
   type Delivery,
   type InboxStats,
   type LaneRow,
+  type Progress,
   type SingleEvent,
 } from "../../../../src/adapter.ts";
 import { createClaimBook, type ClaimBook, type ClaimRecord } from "../../../../src/inbox/claim-book.ts";
@@ -54,8 +56,8 @@ export interface Lanes
   begin(run: ClaimRecord<Row>, originOf: (row: Row) => Origin | undefined, now: number): Claim | undefined;
   /** Jobs that are gone from the tables. @returns the claims that ended with them */
   remove(ids: ReadonlySet<number>, now: number): readonly Claim[];
-  /** One that another worker has a handler for: once it waits again, it does so for a while. */
-  defer(row: Row): void;
+  /** One that another worker has a handler for, or whose body is not there yet: once it waits again, it does so for a while. */
+  defer(row: Row, ms?: number): void;
   /** Shards are to be given up: what does not run of them is forgotten. @returns those of which something runs */
   leave(shards: ReadonlySet<number>, now: number): ReadonlySet<number>;
   /** Reads shards of which something may be in memory. Nothing of them is parked until it is used: what was read of it would be of before. */
@@ -83,7 +85,9 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     if (row.progress.state !== "waiting") rows.delete(row.id);
   });
   let beingRead: ReadonlySet<number> = new Set();
-  const deferred = new WeakSet<Row>();
+  const deferred = new WeakMap<Row, number>();
+  /** Runs that were taken, and have not begun. */
+  const ahead = new Set<ClaimRecord<Row>>();
   const parking = createParking<Row>({
     maxJobs,
     book,
@@ -98,6 +102,14 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     book.append(row, now);
   }
 
+  /** Where it is to wait for a while, it does. */
+  function later(row: Row | undefined, progress: Progress, now: number): Progress {
+    const delayMs = row && deferred.get(row);
+    if (row === undefined || delayMs === undefined) return progress;
+    deferred.delete(row);
+    return { ...progress, runAt: now + delayMs, delayMs };
+  }
+
   return {
     ...book,
     hasRoom: parking.hasRoom,
@@ -106,7 +118,9 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     fill: parking.fill,
     take(limits, now) {
       parking.follow(limits.rules);
-      return book.take(limits, now);
+      const runs = book.take(limits, now);
+      for (const run of runs) ahead.add(run);
+      return runs;
     },
     append(row, now) {
       if (rows.get(row.id) !== undefined) return true;
@@ -114,19 +128,23 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       if (!parking.join(row)) add(row, now);
       return true;
     },
+    giveBack(run, now) {
+      ahead.delete(run);
+      for (const row of run.rows)
+        if (deferred.has(row) && row.progress.state === "running")
+          row.progress = later(row, settled(row.progress, { to: "release" }, now), now);
+      book.giveBack(run, now);
+    },
     begin(run, originOf, now) {
+      ahead.delete(run);
       const origins = new Map(run.rows.map((row) => [row, originOf(row)]));
       const gone = run.rows.filter((row) => origins.get(row) === undefined);
       if (gone.length > 0) book.remove(new Set(gone), now);
       return book.begin(run, (row) => toClaimed(row, origins.get(row) as Origin), now);
     },
-    defer: (row) => void deferred.add(row),
+    defer: (row, ms = DEFER_MS) => void deferred.set(row, ms),
     holds(plan, now) {
-      plan.progress &&= plan.progress.map((one, place) => {
-        const row = plan.rows[place];
-        const isDeferred = row !== undefined && deferred.delete(row);
-        return isDeferred ? { ...one, runAt: now + DEFER_MS, delayMs: DEFER_MS } : one;
-      });
+      plan.progress &&= plan.progress.map((one, place) => later(plan.rows[place], one, now));
       const holds = book.holds(plan, now);
       if (holds) parking.setWindow(plan.rows[0]?.lane, plan.window, plan.rows[0]?.shard);
       return holds;
@@ -159,12 +177,18 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     running: () => [...book.taken()].filter(({ progress }) => progress.state === "running"),
     has: (id) => rows.get(id) !== undefined,
     stats() {
-      if (!book.isPausing()) return parking.stats(oldestOf(rows.values()));
+      const taken = [...ahead].flatMap((run) => run.rows.map(({ receivedAt }) => receivedAt));
+      const oldestTaken = taken.length === 0 ? undefined : taken.reduce((a, b) => Math.min(a, b));
+      if (!book.isPausing()) return parking.stats(least(oldestOf(rows.values()), oldestTaken));
       const waiting = [...rows.values()].filter(({ progress }) => progress.state === "waiting");
       const { pausedWaiting, oldestWaitingAt } = countPaused(waiting, book.isPaused);
-      return { ...parking.stats(oldestWaitingAt), pausedWaiting: pausedWaiting + parking.paused() };
+      return { ...parking.stats(least(oldestWaitingAt, oldestTaken)), pausedWaiting: pausedWaiting + parking.paused() };
     },
   };
+}
+
+function least(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
 function toClaimed(row: Row, { delivery, event }: Origin): ClaimedJob {

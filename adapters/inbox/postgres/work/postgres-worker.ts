@@ -72,6 +72,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     leaseMs,
     transactions: { ident, queries: pool, pause },
     orphaned: tell.orphaned,
+    unread: tell.unread,
     ended: deps.ended,
   });
   let worker: Worker | undefined;

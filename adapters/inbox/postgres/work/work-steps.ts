@@ -1,7 +1,16 @@
 import { StorageError, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isLockTimeout, isOfStatement, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
-import { stepOf, toArray, toRead, toSettle, type ReadDeliveries, type ReadRow } from "./encode-step.ts";
+import {
+  stepOf,
+  toArray,
+  toBound,
+  toRead,
+  toSettle,
+  type ReadDeliveries,
+  type StepLimit,
+  type StepRow,
+} from "./encode-step.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import type { Over } from "./worker-log.ts";
 import { endOtherwise, toSettling, type Ending, type Refusal, type Settling } from "./refused-settles.ts";
@@ -20,27 +29,13 @@ export interface StepReply {
   readonly unexpanded: boolean;
 }
 
-type StepRow = ReadRow & {
-  readonly head:
-    | { readonly alive: false; readonly forgot: boolean }
-    | (StepReply & {
-        readonly alive: true;
-        /** Of those to be marked. */
-        readonly gone: readonly number[];
-        readonly left: readonly number[];
-        readonly held: readonly number[];
-        readonly passed: readonly (readonly [id: number, heir: number])[];
-      })
-    | null;
-};
-
 /** The steps of one worker: one in flight, in which all goes that came while the last one was. */
 export interface WorkSteps {
   /**
-   * Marks jobs as running. Gives the deliveries that were asked for, the first ones up to so many bytes of bodies, and the jobs that are gone.
+   * Marks jobs as running. Gives the deliveries that were asked for, as far as the limit lets them through, and the jobs that are gone.
    * @throws StorageError when fenced or failed; a refusal is of these jobs alone
    */
-  mark(rows: readonly Row[], wanted: readonly Row[], bytes: number): Promise<Marked>;
+  mark(rows: readonly Row[], wanted: readonly Row[], limit: StepLimit): Promise<Marked>;
   /** Resolves when it holds. Tried again while the server is away, as long as this worker lives. A job whose end the server refuses is dead. */
   settle(
     ending: Ending,
@@ -87,7 +82,7 @@ export interface WorkStepsDeps extends Pick<Refusal, "now" | "refused"> {
 interface Marking {
   readonly rows: readonly Row[];
   readonly wanted: readonly Row[];
-  readonly bytes: number;
+  readonly limit: StepLimit;
   resolve(marked: Marked): void;
   reject(error: StorageError): void;
 }
@@ -167,9 +162,11 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       const marked = marks.flatMap(({ rows: given }) => given);
       const wanted = marks.flatMap((one) => one.wanted);
       const ids = [...new Set(wanted.map(({ delivery }) => delivery))];
-      // Of one there is nothing to leave out.
-      const most = ids.length > 1 ? Math.min(...marks.map(({ bytes }) => bytes)) : undefined;
-      const rows = await pool.query<StepRow>(stepOf(ident(), most !== undefined), [
+      const bound = toBound(
+        ids.length,
+        marks.map(({ limit }) => limit),
+      );
+      const rows = await pool.query<StepRow>(stepOf(ident(), bound.length > 0), [
         worker,
         sent,
         toArray(running.map(({ id }) => id)),
@@ -181,7 +178,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
         toArray(marked.map(({ id }) => id)),
         toArray(wanted.map(({ day }) => day)),
         toArray(ids),
-        ...(most === undefined ? [] : [most]),
+        ...bound,
       ]);
       const head = rows[0]?.head;
       if (!head?.alive) {
@@ -265,10 +262,10 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   }
 
   return {
-    mark: (rows, wanted, bytes) =>
+    mark: (rows, wanted, { bytes, largest }) =>
       new Promise((resolve, reject) => {
         for (const row of rows) ended.delete(row);
-        marking.push({ rows, wanted, bytes, resolve, reject });
+        marking.push({ rows, wanted, limit: { bytes, largest }, resolve, reject });
         if (isOver) refuse([], marking.splice(0));
         wake();
       }),

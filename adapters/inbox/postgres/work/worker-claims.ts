@@ -12,14 +12,9 @@ import {
 } from "../../../../src/adapter.ts";
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import { createTransactions } from "../complete.ts";
-import { isBroken, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
-import { toText } from "../store/encode-batch.ts";
-import { endOrphans, type OrphanDeps } from "./end-orphans.ts";
 import type { Batch, Life, Stored } from "./create-life.ts";
 import type { Lanes, Row } from "./lanes.ts";
-import { createReadLimit } from "./read-limit.ts";
-import { refusedOf } from "./refused-marks.ts";
-import type { WorkSteps } from "./work-steps.ts";
+import { createMarking, type MarkingDeps } from "./mark-runs.ts";
 
 /** The verbs that run work. */
 export interface WorkerClaims {
@@ -45,13 +40,11 @@ export interface WorkerClaimsDeps {
   readonly leaseMs: number;
   /** Asks for claims in a transaction of the application. */
   readonly transactions: Pick<Parameters<typeof createTransactions>[0], "ident" | "queries" | "pause">;
-  readonly orphaned: OrphanDeps["orphaned"];
+  readonly orphaned: MarkingDeps["orphaned"];
+  readonly unread: MarkingDeps["unread"];
   /** Jobs ended otherwise than done. */
   readonly ended: (states: readonly ("dead" | "unhandled")[]) => void;
 }
-
-/** Of the lease: where a step took longer, another process may soon take over, and nothing is started. */
-const STALLED = 0.6;
 
 const NOTHING: Claimed = { claims: [], nextDueAt: undefined, suspects: false };
 
@@ -62,9 +55,9 @@ export function createWorkerClaims({
   leaseMs,
   transactions,
   orphaned,
+  unread,
   ended,
 }: WorkerClaimsDeps): WorkerClaims {
-  const reading = createReadLimit();
   /** Claims whose jobs a transaction of the application may have ended. */
   const completed = new WeakSet<Claim>();
   /** Of settlements that, or whose call, is not answered, or where another one of the call was rejected. */
@@ -80,80 +73,7 @@ export function createWorkerClaims({
   });
 
   const isCurrent = (mine: Life): boolean => life() === mine;
-
-  /** As many of them as one step reads the deliveries of: the others wait again. */
-  async function mark(mine: Life, given: readonly ClaimRecord<Row>[]): Promise<Claim[]> {
-    // Held until then: what is read, or stored meanwhile, may displace it.
-    const known = new Map(
-      given.flatMap(({ rows }) => rows.map((row) => [row, mine.recent.find(row.delivery, row.entry)] as const)),
-    );
-    const lacking = (rows: readonly Row[]): readonly Row[] => rows.filter((row) => known.get(row) === undefined);
-    const runs = reading.first(given, ({ rows }) => lacking(rows).length);
-    for (const run of given.slice(runs.length)) mine.lanes.giveBack(run, now());
-    const all = runs.flatMap(({ rows }) => rows);
-    const wanted = lacking(all);
-    const beganAt = performance.now();
-    const isSlow = (): boolean => wanted.length > 0 && performance.now() - beganAt >= leaseMs / 2;
-    let marked: Awaited<ReturnType<WorkSteps["mark"]>>;
-    try {
-      marked = await mine.steps.mark(all, wanted, reading.bytes);
-    } catch (error) {
-      if (isBroken(error) && isSlow()) reading.failed();
-      if ((isRefusal(error) || isUnreadable(error)) && isCurrent(mine))
-        return markSingly(mine, runs, error as StorageError);
-      for (const run of runs) mine.lanes.giveBack(run, now());
-      throw error;
-    }
-    const { gone, deliveries, unread } = marked;
-    reading.read(wanted.filter(({ delivery }) => !unread.has(delivery)).length, unread.size > 0);
-    if (isSlow()) reading.failed();
-    for (const [id, delivery] of deliveries) mine.recent.add(id, delivery);
-    const lacksDelivery = (row: Row): boolean =>
-      !gone.has(row.id) && known.get(row) === undefined && !deliveries.has(row.delivery);
-    const orphans = all.filter((row) => lacksDelivery(row) && !unread.has(row.delivery));
-    // Where it fails, they wait, and are claimed again.
-    if (orphans.length > 0) await endOrphans(mine, orphans, { ...transactions, now, orphaned }).catch(() => {});
-    if (!isCurrent(mine)) return [];
-    // Its answer came so late that another process may soon take over.
-    const isLate = performance.now() - mine.confirmedAt > STALLED * leaseMs;
-    return runs.flatMap((run) => {
-      if (isLate || run.rows.some(lacksDelivery)) {
-        mine.lanes.giveBack(run, now());
-        return [];
-      }
-      const claim = mine.lanes.begin(
-        run,
-        (row) => {
-          if (gone.has(row.id)) return undefined;
-          const read = deliveries.get(row.delivery);
-          return known.get(row) ?? (read && { delivery: read, event: undefined });
-        },
-        now(),
-      );
-      return claim ?? [];
-    });
-  }
-
-  /** What the server refuses alone is dead, such as a job whose delivery it cannot read. What ran with it waits again. */
-  async function markSingly(mine: Life, runs: readonly ClaimRecord<Row>[], refusal: StorageError): Promise<Claim[]> {
-    const [run, ...rest] = runs;
-    if (rest.length > 0) {
-      const each = await Promise.allSettled(runs.map((one) => mark(mine, [one])));
-      return each.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
-    }
-    if (run === undefined) return [];
-    try {
-      for (const [row, { name, message }] of await refusedOf(mine, run.rows, refusal)) {
-        const dead = settled(row.progress, { to: "dead", error: { name, message: toText(message), at: now() } }, now());
-        const { progress } = await mine.steps.settle({ rows: [row], progress: [dead], window: undefined });
-        mine.lanes.remove(new Set([row.id]), now());
-        tellEnded([...progress.values()]);
-      }
-    } finally {
-      mine.lanes.giveBack(run, now());
-    }
-    return [];
-  }
+  const { mark, mostMerged } = createMarking({ isCurrent, now, leaseMs, ...transactions, orphaned, unread, tellEnded });
 
   /** All that waits now, of whatever process, is to be in the lanes. */
   async function changed(): Promise<void> {
@@ -231,7 +151,7 @@ export function createWorkerClaims({
       await catchUp(mine);
       if (!isCurrent(mine)) return NOTHING;
       const take = (): readonly ClaimRecord<Row>[] =>
-        mine.lanes.take({ ...limits, mergeMax: Math.min(limits.mergeMax, reading.most) }, now());
+        mine.lanes.take({ ...limits, mergeMax: Math.min(limits.mergeMax, mostMerged()) }, now());
       let runs = take();
       while (runs.length === 0 && (await comesMore(mine, limits))) {
         if (!isCurrent(mine)) return NOTHING;

@@ -8,6 +8,8 @@ export interface WorkerLog {
   refused(row: Row, to: "dead" | "removed", error: StorageError): void;
   /** A job has no delivery: it is removed. */
   orphaned(row: Row): void;
+  /** Its body could not be read: it waits. */
+  unread(row: Row, bytes: number, error: StorageError): void;
   /** A registration is over. @returns why nothing is claimed until the next one */
   over(worker: number, why: Over): StorageError;
 }
@@ -24,6 +26,11 @@ export function createWorkerLog(log: () => Logger): WorkerLog {
       log().error(
         { code: "job-without-delivery", jobId: String(id), deliveryId: String(delivery) },
         "the delivery of a job is not in the tables: the job is removed",
+      ),
+    unread: ({ id, delivery }, bytes, error) =>
+      log().error(
+        { err: error, code: "body-unread", jobId: String(id), deliveryId: String(delivery), bytes },
+        "the body of a delivery could not be read: its job waits, and the body is read again in a minute",
       ),
     over(worker, why) {
       const { code, text } = OVER[why];

@@ -1,0 +1,59 @@
+import { Socket } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { createLanes, type Origin, type Row } from "../../../adapters/inbox/postgres/work/lanes.ts";
+import { FRESH } from "../../../src/adapter.ts";
+import { newDatabase } from "../../support/postgres.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
+import { openProcesses } from "./postgres-processes.ts";
+
+const LEASE_MS = 2_000;
+/** A large body takes twice the lease. */
+const LARGE_BYTES = 1_000_000;
+const BYTES_A_MS = LARGE_BYTES / (2 * LEASE_MS);
+
+/** What it receives comes slowly. */
+class SlowSocket extends Socket {
+  #freeAt = 0;
+
+  override push(chunk: Uint8Array | null, encoding?: BufferEncoding): boolean {
+    const now = performance.now();
+    this.#freeAt = Math.max(now, this.#freeAt) + (chunk?.byteLength ?? 0) / BYTES_A_MS;
+    setTimeout(() => super.push(chunk, encoding), this.#freeAt - now).unref();
+    return true;
+  }
+}
+
+test("a body that takes longer than the lease is read all the same, and holds up no other job", async () => {
+  const { connectionString, drop } = await newDatabase();
+  onTestFinished(drop);
+  const processes = await openProcesses(connectionString);
+  const first = await processes.start();
+  const small = Array.from({ length: 20 }, (_, nth) => `small ${nth}`);
+  await storeAll(first.inbox, mail(["large"], { filler: "x".repeat(LARGE_BYTES) }), ...small.map((id) => mail([id])));
+  await first.inbox.close();
+
+  const stream = (): Socket => new SlowSocket();
+  const { inbox, log } = await processes.start({ leaseMs: LEASE_MS, connection: { connectionString, stream } });
+  const seen: string[] = [];
+  await processes.passing(async () => {
+    const { claims } = await inbox.claim({ max: 100, mergeMax: 1 }).catch(() => ({ claims: [] }));
+    seen.push(...recordsOf(claims).flat());
+    await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })));
+    expect(new Set(seen)).toEqual(new Set(["large", ...small]));
+  });
+  expect(seen.at(-1)).toBe("large");
+  // The first step that reads it is what shows that it is too large.
+  expect(log.of("inbox-failed").length).toBeLessThan(3);
+});
+
+test("a job that was taken and has not begun waits still", () => {
+  const lanes = createLanes();
+  lanes.append({ id: 1, receivedAt: 5, progress: FRESH } as Row, 9);
+  const [run] = lanes.take({ max: 1, mergeMax: 1 }, 9);
+  expect(lanes.stats()).toMatchObject({ waiting: 1, oldestWaitingAt: 5 });
+  lanes.giveBack(run!, 9);
+  const [again] = lanes.take({ max: 1, mergeMax: 1 }, 9);
+  lanes.begin(again!, () => ({}) as Origin, 9);
+  expect(lanes.stats()).toMatchObject({ waiting: 0, running: 1, oldestWaitingAt: undefined });
+});
