@@ -4,7 +4,7 @@ import type { Access } from "./access.ts";
 import { createChanges, codeOf, type AskedChange } from "./changes.ts";
 import { crossSite } from "./cross-site.ts";
 import { readChange } from "./read-change.ts";
-import { LOOKS } from "./reads.ts";
+import { LOOKS } from "./view-data.ts";
 import { pageFile } from "./page-files.ts";
 import type { DashboardLog, DashboardSource } from "./source.ts";
 

@@ -11,7 +11,7 @@ import { ownSignalOf } from "../protocol/own-signal-body.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { Handlers, Registration } from "./handlers.ts";
 import { laneOf } from "./lane-key.ts";
-import { mergeKeyOf } from "./merging.ts";
+import { mergeKeyOf } from "./merge-key.ts";
 
 /** A delivery of more events is expanded in parts of this many, a part a commit. */
 export const EXPAND_AT_ONCE = 1_000;

@@ -5,6 +5,7 @@ import { isDue, type Progress } from "./job-state.ts";
 import type { LaneWindow } from "./lane-window.ts";
 import type { ClaimLimits } from "./port/claims.ts";
 import { createTurns, type Owner, type Turns } from "./turns.ts";
+import { runFrom } from "./merge-run.ts";
 
 /** The fields of a job that lanes need; an inbox adds its own. */
 export interface LaneRow {
@@ -271,20 +272,4 @@ function turnsOf({ queue }: Lane): "ready" | "suspect" | undefined {
 
 function* rowsOf(lane: Lane): Generator<LaneRow, void, undefined> {
   for (let row = lane.head; row !== undefined; row = row.next) if (row.queuedIn !== undefined) yield row;
-}
-
-/** The head and the jobs directly behind it that merge with it. A suspect runs alone. */
-function runFrom(head: LaneRow, mergeMax: number): LaneRow[] {
-  const run = [head];
-  const { mergeKey } = head;
-  if (mergeKey === undefined || isSuspect(head.progress)) return run;
-  let last = head;
-  while (run.length < mergeMax) {
-    let next = last.next;
-    while (next !== undefined && next.queuedIn === undefined) next = next.next; // removed in the meantime
-    if (next === undefined || next.mergeKey !== mergeKey || isSuspect(next.progress)) break;
-    run.push(next);
-    last = next;
-  }
-  return run;
 }

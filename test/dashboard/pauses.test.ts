@@ -1,6 +1,6 @@
 import type { FlowPause } from "hookline";
 import { expect, test } from "vitest";
-import { LOOKS } from "../../src/dashboard/reads.ts";
+import { LOOKS } from "../../src/dashboard/view-data.ts";
 import type { DashboardSource } from "../../src/dashboard/source.ts";
 import { deferred } from "../support/event-loop.ts";
 import { rig } from "../support/rig.ts";

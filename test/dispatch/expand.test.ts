@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { expandEvents, jobsOf } from "../../src/dispatch/expand.ts";
 import { createHandlers, type HandlerOptions } from "../../src/dispatch/handlers.ts";
 import { laneOf } from "../../src/dispatch/lane-key.ts";
-import { mergeKeyOf } from "../../src/dispatch/merging.ts";
+import { mergeKeyOf } from "../../src/dispatch/merge-key.ts";
 import { bookingMade, emailEvent, lifecycleOf, signalOf, trackingOpen, unknownEvent } from "../support/events.ts";
 
 function handlers(...registered: readonly (readonly [EventName, HandlerOptions<never>?])[]) {

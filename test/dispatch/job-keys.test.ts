@@ -4,7 +4,7 @@ import { toMergedCall } from "../../src/dispatch/calls/merged-call.ts";
 import { mergeEvents } from "../../src/dispatch/calls/merged-event.ts";
 import { createHandlers } from "../../src/dispatch/handlers.ts";
 import { laneOf } from "../../src/dispatch/lane-key.ts";
-import { mergeKeyOf } from "../../src/dispatch/merging.ts";
+import { mergeKeyOf } from "../../src/dispatch/merge-key.ts";
 import { eventsOf, parseDocument } from "../../src/protocol/envelope.ts";
 import type { SingleEvent } from "../../src/protocol/event-types.ts";
 import { claimedJob } from "../support/claimed-job.ts";

@@ -2,7 +2,7 @@ import type { AnyEvent, EventName } from "hookline";
 import { describe, expect, test } from "vitest";
 import { createHandlers, type HandlerOptions, type Registration } from "../../src/dispatch/handlers.ts";
 import { laneOf } from "../../src/dispatch/lane-key.ts";
-import { mergeKeyOf } from "../../src/dispatch/merging.ts";
+import { mergeKeyOf } from "../../src/dispatch/merge-key.ts";
 import type { SingleEvent } from "../../src/protocol/event-types.ts";
 import {
   bookingMade,

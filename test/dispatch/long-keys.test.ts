@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { laneOf } from "../../src/dispatch/lane-key.ts";
-import { mergeKeyOf } from "../../src/dispatch/merging.ts";
+import { mergeKeyOf } from "../../src/dispatch/merge-key.ts";
 import { EXPAND_AT_ONCE, expandEvents } from "../../src/dispatch/expand.ts";
 import { createHandlers } from "../../src/dispatch/handlers.ts";
 import { eventsOf, parseDocument } from "../../src/protocol/envelope.ts";

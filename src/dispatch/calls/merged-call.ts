@@ -1,7 +1,7 @@
 import type { Claim, ClaimedJob } from "../../inbox/port/claims.ts";
 import type { SingleEvent } from "../../protocol/event-types.ts";
 import type { Handlers, Registration } from "../handlers.ts";
-import { mergeKeyOf } from "../merging.ts";
+import { mergeKeyOf } from "../merge-key.ts";
 import { isLastAttempt } from "../retries/retry-policy.ts";
 import type { CallFacts } from "./context.ts";
 import { eventAt } from "./job-view.ts";

@@ -1,11 +1,11 @@
 import PQueue from "p-queue";
 import type { Claim, ClaimedJob, JobOutcome } from "../../inbox/port/claims.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
+import { MERGE_MAX } from "../../inbox/merge-run.ts";
 import { createClaimsAhead } from "./claims-ahead.ts";
 import type { DispatchDeps } from "../dispatch-deps.ts";
 import type { FlowRules } from "./flow-rules.ts";
 import { createPrefetchSize } from "./prefetch-size.ts";
-import { MERGE_MAX } from "../merging.ts";
 import { createPoisonIsolation } from "./poison-isolation.ts";
 import { createUnsettledClaims } from "./unsettled-claims.ts";
 import type { JobRunner } from "../calls/run-job.ts";

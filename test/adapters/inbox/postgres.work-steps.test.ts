@@ -62,7 +62,7 @@ test("what was refused has its turn, however much else there is to do", async ()
 });
 
 test("what the server settled is settled, though the worker was given up before the answer came", async () => {
-  const { promise, resolve } = deferred<void>();
+  const { promise, resolve } = deferred();
   const pool: Pick<Pool, "query"> = {
     async query<R>() {
       await promise;
@@ -73,7 +73,7 @@ test("what the server settled is settled, though the worker was given up before 
   const row = { id: 1, shard: 2, lane: "one" } as Row;
   const settling = steps.settle({ rows: [row], progress: [{ ...FRESH, state: "done" }], window: undefined });
   await turns();
-  const marking = steps.mark([row], [], 0);
+  const marking = steps.mark([row], [], { bytes: 0, largest: 0 });
   steps.end();
   resolve();
   await expect(settling).resolves.toMatchObject({ holds: true });

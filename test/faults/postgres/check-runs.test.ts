@@ -44,7 +44,7 @@ function sent(...names: readonly string[]): Sent[] {
 
 /** The broken rules. */
 function broken(evidence: Partial<Evidence>): readonly string[] {
-  const { wrong } = checkRuns({ sent: [], journal: [], lives: [], dead: new Set(), open: 0, ...evidence });
+  const { wrong } = checkRuns({ sent: [], journal: [], lives: [], settled: [], dead: new Set(), open: 0, ...evidence });
   return wrong.map((text) => text.split(" ")[0] ?? "");
 }
 
@@ -68,6 +68,15 @@ test("LOST: acknowledged, and no run of it ended well; or its only one had lost 
   expect(broken({ sent: sent("j1"), journal: run([1], { held: false }).whole() })).toEqual(["LOST"]);
   expect(broken({ sent: sent("j1"), dead: new Set(["j1"]) })).toEqual([]);
   expect(broken({ open: 1 })).toEqual(["LOST"]);
+});
+
+test("accepts one whose process never heard that it was settled, once", () => {
+  const one = run([1], { held: false });
+  const journal = one.whole();
+  const settled = [{ job: 1, instance: "1", at: now }];
+  expect(broken({ sent: sent("j1"), journal })).toEqual(["LOST"]);
+  expect(broken({ sent: sent("j1"), journal, settled })).toEqual([]);
+  expect(broken({ sent: sent("j1"), journal, settled: [{ job: 1, instance: "2", at: now }] })).toEqual(["LOST"]);
 });
 
 test("ORDER: a run began before what was acknowledged before it was done", () => {

@@ -23,6 +23,8 @@ export interface Evidence {
   readonly lives: readonly Life[];
   /** Names of the dead letters: each of them has killed, or seemed to kill, its process several times. */
   readonly dead: ReadonlySet<string>;
+  /** Jobs that the server has ended, each with who asked for it: a process that was suspended may never hear of it. */
+  readonly settled: readonly { readonly job: number; readonly instance: string; readonly at: number }[];
   /** Jobs and deliveries that still wait at the end. */
   readonly open: number;
 }
@@ -70,7 +72,7 @@ export function checkRuns(evidence: Evidence): Findings {
 }
 
 /** In the order of their starts. */
-function runsOf({ journal, lives }: Evidence): readonly Run[] {
+function runsOf({ journal, lives, settled }: Evidence): readonly Run[] {
   const ofInstance = Map.groupBy(
     lives.toSorted((a, b) => a.bornAt - b.bornAt),
     ({ instance }) => instance,
@@ -115,6 +117,13 @@ function runsOf({ journal, lives }: Evidence): readonly Run[] {
       const held = line.what === "settle" && line.held;
       for (const run of byClaim.get(`${instance} ${line.claim}`) ?? []) run.held = held;
     }
+  }
+  const byJob = new Map(settled.map((one) => [`${one.instance} ${one.job}`, one.at]));
+  for (const run of runs.toReversed()) {
+    const keys = run.jobs.map((job) => `${run.instance} ${job}`);
+    if (!run.ok || !keys.every((key) => (byJob.get(key) ?? 0) >= run.endedAt)) continue;
+    run.held = true;
+    for (const key of keys) byJob.delete(key); // an earlier run of it was not the one
   }
   // A settlement that held counts, whoever had taken the claim away.
   for (const run of runs) if (run.held === true) run.validUntil = Infinity;

@@ -93,6 +93,13 @@ begin
   end if;
   return null;
 end $$;
+create table public.settled (job bigint, instance text, at timestamptz);
+create function public.note_settled() returns trigger language plpgsql as $$
+begin
+  insert into public.settled values (old.id, current_setting('application_name'), clock_timestamp());
+  return null;
+end $$;
+create trigger note_settled after delete on hookline.job for each row execute function public.note_settled();
 create trigger note_life after insert or update of alive on hookline.worker for each row execute function public.note_life();`;
 
 export async function createCluster({ pooled = false, leaseMs = 5_000 }: ClusterOptions = {}): Promise<Cluster> {
@@ -248,6 +255,9 @@ export async function createCluster({ pooled = false, leaseMs = 5_000 }: Cluster
     const lives = await sql.query<{ instance: string; born: number; fenced: number | null }>(
       "select instance, floor(extract(epoch from born_at) * 1000)::float8 as born, floor(extract(epoch from fenced_at) * 1000)::float8 as fenced from public.life",
     );
+    const settled = await sql.query<{ job: number; instance: string; at: number }>(
+      "select job::float8 as job, instance, floor(extract(epoch from at) * 1000)::float8 as at from public.settled",
+    );
     const dead = await deadNames(sql);
     const evidence = {
       sent,
@@ -257,6 +267,7 @@ export async function createCluster({ pooled = false, leaseMs = 5_000 }: Cluster
         bornAt: born,
         fencedAt: fenced ?? undefined,
       })),
+      settled: settled.rows.map((row) => ({ ...row, instance: row.instance.replace("chaos-", "") })),
       dead,
       open,
     };

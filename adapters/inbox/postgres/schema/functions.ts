@@ -3,7 +3,8 @@ import { handlerFunctionsOf } from "./handler-functions.ts";
 import { removalFunctionsOf } from "./removal-functions.ts";
 import { storeFunctionsOf } from "./store-functions.ts";
 import { takeoverFunctionsOf } from "./takeover-functions.ts";
-import { upkeepFunctionsOf } from "./upkeep-functions.ts";
+import { dayFunctionsOf } from "./day-functions.ts";
+import { retentionFunctionsOf } from "./retention-functions.ts";
 import { workFunctionsOf } from "./work-functions.ts";
 
 /**
@@ -17,7 +18,8 @@ export function functionsOf(ident: string): string {
     storeFunctionsOf,
     workFunctionsOf,
     takeoverFunctionsOf,
-    upkeepFunctionsOf,
+    dayFunctionsOf,
+    retentionFunctionsOf,
     bodyFunctionsOf,
     removalFunctionsOf,
   ]

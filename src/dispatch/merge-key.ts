@@ -3,9 +3,6 @@ import type { Registration } from "./handlers.ts";
 import { isChange } from "./calls/merged-event.ts";
 import { recordOf, textOf } from "./lane-key.ts";
 
-/** Most jobs that one call may settle. */
-export const MERGE_MAX = 1_000;
-
 /**
  * Jobs with the same merge key merge: changes of one record for one handler, or with `.changes` all of one resource and account. The
  * source is part of it, because a merged call has one source.
