@@ -267,7 +267,7 @@ export async function createCluster({ pooled = false, leaseMs = 5_000 }: Cluster
         bornAt: born,
         fencedAt: fenced ?? undefined,
       })),
-      settled: settled.rows.map((row) => ({ ...row, instance: row.instance.replace("chaos-", "") })),
+      settled: settled.rows.map(({ job, instance, at }) => ({ job, instance: instance.replace("chaos-", ""), at })),
       dead,
       open,
     };
