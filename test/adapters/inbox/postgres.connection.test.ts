@@ -126,16 +126,20 @@ describe("a transaction", () => {
     expect(await other).toEqual([{ level: "repeatable read" }]);
   });
 
-  test("is flushed even where the server's default is not to: it waits for the standby, which does not confirm it", async () => {
-    const pool = poolOf({ max: 1 });
-    await pool.query("create table flushed (amount int)");
-    const pid = await pidOf(pool);
-    const adding = pool.transaction((queries) => queries.query("insert into flushed values (1)"));
-    const uncertain = expect(adding).rejects.toMatchObject({ code: "storage-failed", mayHold: true });
-    await cancelWaiting(pid);
-    await uncertain;
-    expect(await pool.query("select amount from flushed")).toEqual([{ amount: 1 }]);
-  });
+  test.each(["notice", "error"])(
+    "is flushed even where the server's default is not to: it waits for the standby, which does not confirm it (client_min_messages %s)",
+    async (level) => {
+      const connection = { connectionString: server.connectionString, options: `-c client_min_messages=${level}` };
+      const pool = poolOf({ max: 1, connection });
+      await pool.query("drop table if exists flushed; create table flushed (amount int)");
+      const pid = await pidOf(pool);
+      const adding = pool.transaction((queries) => queries.query("insert into flushed values (1)"));
+      const uncertain = expect(adding).rejects.toMatchObject({ code: "storage-failed", mayHold: true });
+      await cancelWaiting(pid);
+      await uncertain;
+      expect(await pool.query("select amount from flushed")).toEqual([{ amount: 1 }]);
+    },
+  );
 
   test("that a failed statement has ended changes nothing, also when the failure was ignored", async () => {
     const ignoring = poolOf().transaction(async (queries) => {

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
 import { bodyOf, makeDelivery } from "../../support/make-delivery.ts";
@@ -37,6 +38,27 @@ test("a server with synchronous standbys is not taken for a quorum: a role may n
   expect(inbox.capabilities.durability).toBe("fsync");
 });
 
+test("a store that a standby did not confirm fails, also where the role hears of errors alone", async () => {
+  const { connectionString, remove } = await startPostgres({ settings: {} });
+  onTestFinished(remove);
+  const { inbox, store } = await opened(connectionString, { options: "-c client_min_messages=error" });
+  await store();
+  await query(connectionString, "alter system set synchronous_standby_names = nobody");
+  await query(connectionString, "select pg_reload_conf()");
+  let isOver = false;
+  const cancelling = eventually(async () => {
+    const cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
+    expect(isOver || (await query(connectionString, cancel))).not.toEqual([]);
+  });
+  // The connection may not have heard of it at the first.
+  const message = expect.stringContaining("A synchronous standby did not confirm");
+  await eventually(async () => expect(await inbox.store(ONE)).toMatchObject([{ code: "storage-failed", message }]));
+  isOver = true;
+  await cancelling;
+});
+
+const ONE = [{ delivery: makeDelivery(bodyOf()), events: undefined }];
+
 /** Deferred triggers run when the transaction commits. */
 const SEEN_AT_COMMIT = `
 create table seen (setting text);
@@ -44,14 +66,14 @@ create function see() returns trigger language plpgsql as $$
   begin insert into public.seen values (current_setting('synchronous_commit')); return null; end $$;
 create constraint trigger see after insert on hookline.unexpanded initially deferred for each row execute function see()`;
 
-async function opened(connectionString: string) {
-  const inbox = openDatabase(connectionString);
+async function opened(connectionString: string, options: Readonly<Record<string, unknown>> = {}) {
+  const inbox = openDatabase(connectionString, { connection: { connectionString, ...options } });
   await inbox.open({ name: "default", clock: fakeClock(), log: logRecorder().logger, dedupeWindowMs: 1 });
   onTestFinished(() => inbox.close());
   return {
     inbox,
     async store(): Promise<void> {
-      const stored = await inbox.store([{ delivery: makeDelivery(bodyOf()), events: undefined }]);
+      const stored = await inbox.store(ONE);
       expect(stored).toMatchObject([{ expanded: false }]);
     },
   };

@@ -155,12 +155,14 @@ export async function openSession({
  */
 const BEGIN = "begin isolation level read committed; set local idle_in_transaction_session_timeout = '15s'";
 
+/** Until its transaction ends, a role that hears of errors alone hears what a commit warns of: without it, who waited for a standby would not know. */
+export const HEARS_WARNINGS = "set_config('client_min_messages', 'warning', true)";
+
 /**
  * In one message: a role whose commits are not flushed is overruled, because what is confirmed is on the disk. At the end, because a
  * transaction chooses its isolation before its first query.
  */
-const COMMIT =
-  "select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'; commit";
+const COMMIT = `select ${HEARS_WARNINGS}; select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'; commit`;
 
 /** Before the first probe of a connection without traffic. NAT and load balancers forget one after minutes. */
 const KEEP_ALIVE_MS = 10_000;

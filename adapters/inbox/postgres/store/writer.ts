@@ -1,6 +1,6 @@
 import { StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
-import type { Pool, Queries } from "../connection/pool.ts";
+import { HEARS_WARNINGS, type Pool, type Queries } from "../connection/pool.ts";
 import { sqlStateOf, StatementError } from "../connection/to-storage-error.ts";
 import { SHARDS } from "../schema/tables.ts";
 import { shardOf, toText, type EncodedBatch } from "./encode-batch.ts";
@@ -104,7 +104,7 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
     try {
       const { stored } = await oneRow<{ stored: Omit<StoredBatch, "writer"> | null }>(
         pool,
-        `select ${ident()}.store($1, $2, $3, $4) as stored`,
+        `select ${ident()}.store($1, $2, $3, $4) as stored, ${HEARS_WARNINGS}`,
         [id, fence ?? null, JSON.stringify(batch.batch), batch.bodies],
       );
       if (stored !== null) return { ...stored, writer: id };
