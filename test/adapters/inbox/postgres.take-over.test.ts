@@ -181,3 +181,19 @@ function toProgress(row: Record<string, unknown>): Progress {
   const { groupMax, firstAttemptAt, ...facts } = row as unknown as Progress;
   return { ...FRESH, ...facts, groupMax: groupMax ?? undefined, firstAttemptAt: firstAttemptAt ?? undefined };
 }
+
+test("a process that closes after it was taken over, and before it begins anew, leaves no connection open", async () => {
+  const processes = await openProcesses();
+  const { inbox, clock, heard } = await processes.start();
+  const others =
+    "select application_name as name from pg_stat_activity where application_name like 'hookline %' and datname = current_database()";
+  await processes.passing(async () =>
+    expect(await processes.rows(others)).toContainEqual({ name: "hookline presence" }),
+  );
+  await processes.rows("update hookline.worker set alive = false");
+  // Too short for another beginning.
+  await clock.advance(600);
+  await eventually(() => expect(heard).toMatchObject({ begun: 1, ended: 1 }));
+  await inbox.close();
+  await eventually(async () => expect(await processes.rows(others)).toEqual([]));
+});

@@ -260,12 +260,12 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     const mine = life;
     timers.clear();
     worker = undefined;
-    if (mine === undefined) return;
     await ticking?.catch(() => {});
-    if (!isCurrent(mine)) return;
-    end(mine);
-    // What runs on is another one's from now on: its death counts.
-    await membership.leave(mine.id, true).catch(() => {});
+    if (mine !== undefined && isCurrent(mine)) {
+      end(mine);
+      // What runs on is another one's from now on: its death counts.
+      await membership.leave(mine.id, true).catch(() => {});
+    }
     await presence.drop();
   }
 
