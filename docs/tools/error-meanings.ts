@@ -48,7 +48,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "give-up": ["GiveUp", "your own: do not try again"],
   "retry-later": ["RetryLater", "your own: try again then"],
   "handler-timeout": ["HooklineError", "`ctx.signal.reason`: the handler took longer than `timeoutMs`"],
-  "process-died": ["HooklineError", "a dead job's last error: the process died each of three times that it ran"],
+  "process-died": [
+    "HooklineError",
+    "a dead job's last error: each of three times that it ran the process died, or lost its connections to PostgreSQL",
+  ],
   "claim-lost": ["ClosedError, HooklineError", "`ctx.signal.reason`, `complete`: the job was taken away"],
   closed: ["ClosedError", "`ctx.signal.reason` while closing; `start()`, `handle()` and `jobs` after it"],
   "transaction-rolled-back": [
