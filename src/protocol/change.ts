@@ -1,14 +1,14 @@
 import * as z from "zod/mini";
-import { CHANGE_TYPES, type CHANGE_FAMILIES } from "./event-names.ts";
+import { CHANGE_TYPES } from "./event-names.ts";
 import type { Envelope } from "./event-types.ts";
 import { EntryProblem, fieldsReader, optional, recordIdField, type Loose } from "./read-fields.ts";
 import type { Resource } from "./resources.ts";
 
 /** The families whose events are changes of records. */
-export type ChangeFamily = (typeof CHANGE_FAMILIES)[number];
+export type ChangeFamily = "email" | "contact" | "calendarEvent" | "task";
 
 /** What happened to a record. @see protocol 6.2 */
-export type ChangeType = (typeof CHANGE_TYPES)[number];
+export type ChangeType = "created" | "updated" | "deleted";
 
 /** One changed record. It is a hint: fetch the record to learn what it is now. @see protocol 6.2 */
 export interface Change<C extends ChangeType = ChangeType> {

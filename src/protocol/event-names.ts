@@ -1,11 +1,11 @@
-import type { ChangeFamily } from "./change.ts";
+import type { ChangeFamily, ChangeType } from "./change.ts";
 import type { EventMap, EventName } from "./event-types.ts";
 
 /** The families of changes, in the order of protocol 6.1. */
-export const CHANGE_FAMILIES = ["email", "contact", "calendarEvent", "task"] as const;
+export const CHANGE_FAMILIES = ["email", "contact", "calendarEvent", "task"] as const satisfies readonly ChangeFamily[];
 
 /** What happens to a record. @see protocol 6.2 */
-export const CHANGE_TYPES = ["created", "updated", "deleted"] as const;
+export const CHANGE_TYPES = ["created", "updated", "deleted"] as const satisfies readonly ChangeType[];
 
 /** What follows the dot in the name of a family's event. */
 const CHANGE_SUFFIXES = [...CHANGE_TYPES, "signal", "changes"] as const;
