@@ -161,9 +161,9 @@ describe("a transaction", () => {
 });
 
 test("a statement waits for its turn as long as those before it take, not as long as a connection may", async () => {
-  const pool = poolOf({ max: 1, connectMs: 50 });
+  const pool = poolOf({ max: 1, connectMs: 1_000 });
   await pidOf(pool);
-  const both = await Promise.all([pool.query("select pg_sleep(0.2)"), pool.query("select 1 as one")]);
+  const both = await Promise.all([pool.query("select pg_sleep(1.2)"), pool.query("select 1 as one")]);
   expect(both[1]).toEqual([{ one: 1 }]);
 });
 
