@@ -26,7 +26,7 @@ export interface SettleQueueOptions {
   readonly answered: (report: () => void) => void;
   /** The inbox confirmed the outcome, or the claim was lost. */
   readonly settled: (claim: Claim) => void;
-  /** The inbox did not, and is asked again. */
+  /** The inbox has failed {@link SURE_TRIES} times, and is asked again. */
   readonly unsettled: (claim: Claim) => void;
   /** The inbox took these outcomes, dead letters, and never its own ones. */
   readonly buried: (own: Settlement, outcomes: readonly JobOutcome[], error: Error) => void;
@@ -38,6 +38,9 @@ export interface SettleQueueOptions {
  */
 const FAIR_TRIES = 600;
 
+/** After one failure the outcome may be stored all the same; after so many it is not, or the next try would have said so. */
+const SURE_TRIES = 10;
+
 /** A settle that hangs for so long does not stop those that came later, milliseconds. */
 const HANGS_MS = 5_000;
 
@@ -45,6 +48,7 @@ interface Waiting {
   readonly settlement: Settlement;
   /** Undefined once it was called. */
   report: ((settled: boolean) => void) | undefined;
+  tries: number;
   /** Failures while something else was settled. */
   fairTries: number;
   lastError: unknown;
@@ -101,7 +105,8 @@ export function createSettleQueue(
     answered(() => {
       waiting.lastError = error;
       watch.failed("settle", error);
-      unsettled(waiting.settlement.claim);
+      waiting.tries += 1;
+      if (waiting.tries === SURE_TRIES) unsettled(waiting.settlement.claim);
       log.error({ err: error, code: "settle-failed" }, "the inbox failed to settle a job: it is tried again");
       clock.setTimer(() => void settleAlone(waiting, heldBefore), tryAgainMs);
     });
@@ -150,7 +155,7 @@ export function createSettleQueue(
   }
 
   return function settle(settlement, then) {
-    const waiting: Waiting = { settlement, report: then, fairTries: 0, lastError: undefined };
+    const waiting: Waiting = { settlement, report: then, tries: 0, fairTries: 0, lastError: undefined };
     batcher.put(waiting, (result) => {
       if (!end(waiting, result)) failed(waiting, result);
     });

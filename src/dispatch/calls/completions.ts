@@ -17,7 +17,7 @@ export interface Completions {
 interface CompletedClaim {
   /** It was lost: nothing is to be asked any more. */
   readonly isOver: () => boolean;
-  /** Its transaction is open, or nobody knows. */
+  /** Its transaction is open. */
   readonly waits: () => void;
 }
 
@@ -69,7 +69,6 @@ export function createCompletions(
         } catch (error) {
           watch.failed("settle", error);
           own.failed(error);
-          waits();
           log.error(
             { err: error, code: "settle-failed" },
             "it is not known whether a transaction was committed: it is asked again",
