@@ -189,9 +189,9 @@ export function createPrefetcher(
 
   function overdue(claim: Claim): () => void {
     isolated.get(claim)?.();
-    const ended = flow.overdue(claim);
+    const isOver = flow.overdue(claim);
     wake(); // nothing is settled that would wake the loop
-    return ended;
+    return isOver;
   }
 
   return {
