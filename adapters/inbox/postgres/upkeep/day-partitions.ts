@@ -27,7 +27,7 @@ interface Place {
   readonly id: number;
 }
 
-/** Makes those of today and the next two days by the server's clock. Whoever stores meanwhile does not wait. */
+/** Makes those of today and the days after it that are made ahead by the server's clock. Whoever stores meanwhile does not wait. */
 export async function ensureDays(queries: Queries, ident: string): Promise<void> {
   await queries.query(`select ${ident}.ensure_days()`);
 }

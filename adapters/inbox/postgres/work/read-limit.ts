@@ -114,7 +114,7 @@ export function createReadBeside({ queries, ident, limit, soonMs, unread }: Read
     const beganAt = performance.now();
     try {
       const [found] = await queries.query<DeliveryRow>(
-        `select id, received_at, sent_at, source, signed_by, signature, headers, body
+        /* sql */ `select id, received_at, sent_at, source, signed_by, signature, headers, body
          from ${ident()}.delivery where day = any ($1::int[]) and id = $2`,
         [[KEPT_DAY, row.day], row.delivery],
       );
