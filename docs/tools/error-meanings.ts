@@ -1,4 +1,4 @@
-/** Every code of an error that a program can get: its class, and when it comes. Those of refused requests are in src/ingest/responses.ts. */
+/** Every code of an error that a program can get: its class, and when it comes. Those of refused requests are in src/ingest/refusals.ts. */
 export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, when: string]>> = {
   "option-invalid": ["UsageError", "an option of the receiver, a handler, an inbox or a mount is out of its range"],
   "inbox-invalid": ["UsageError", "`createReceiver` got no inbox"],
@@ -167,7 +167,7 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "clock-not-virtual": ["UsageError", "`hookline/emulator`: only a virtual clock can be advanced"],
   "file-busy": [
     "StorageError",
-    "`sqliteInbox`: another process has the file for itself, or has it open while it is to be converted",
+    "`sqliteInbox`: another process holds the file exclusively, or has it open while it is to be converted",
   ],
   "inbox-missing": ["StorageError", "`hookline inbox`: there is no such file; looking makes none"],
   "not-an-inbox": [

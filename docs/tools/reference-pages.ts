@@ -3,7 +3,7 @@ import { INBOX_COMMANDS } from "../../src/cli/inbox/inbox-commands.ts";
 import { run } from "../../src/cli/run.ts";
 import { SUBSCRIPTIONS_COMMANDS } from "../../src/cli/subscriptions/subscriptions-commands.ts";
 import type { Io } from "../../src/cli/command.ts";
-import { REFUSALS } from "../../src/ingest/responses.ts";
+import { REFUSALS } from "../../src/ingest/refusals.ts";
 import { EVENT_NAMES, familyOf } from "../../src/protocol/event-names.ts";
 import type { EventMap } from "../../src/protocol/event-types.ts";
 import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";

@@ -1,6 +1,6 @@
 import { isHooklineError } from "../index.ts";
 import { SAFE_HEADERS } from "../page/page-headers.ts";
-import type { Access } from "./access.ts";
+import type { Access } from "./dashboard-options.ts";
 import { createChanges, codeOf, type AskedChange } from "./changes.ts";
 import { crossSite } from "./cross-site.ts";
 import { readChange } from "./read-change.ts";

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { askAccess, type DashboardOptions } from "./access.ts";
+import type { Logger } from "../logger.ts";
 import { createDashboard, type DashboardDeps, type DashboardRequest } from "./create-dashboard.ts";
+import type { Access, DashboardOptions } from "./dashboard-options.ts";
 
 interface Incoming<Req> extends Omit<DashboardRequest, "access" | "redirect"> {
   readonly original: Req;
@@ -23,6 +24,23 @@ export function createMount<Req>(deps: DashboardDeps, options: DashboardOptions<
       return dashboard({ ...request, path: path === "" ? "/" : path, redirect, access });
     },
   };
+}
+
+/** What a request may do. `undefined`: nothing. Never rejects. */
+async function askAccess<Req>(
+  { access }: DashboardOptions<Req>,
+  request: Req,
+  log: Pick<Logger, "error">,
+): Promise<Access | undefined> {
+  try {
+    const given: unknown = await access(request);
+    if (typeof given !== "object" || given === null) return undefined;
+    const { content, change, who } = given as Access;
+    return { content: content === true, change: change === true, who };
+  } catch (error) {
+    log.error({ err: error, code: "dashboard-access-failed" }, "`access` of the dashboard threw: the request got 403");
+    return undefined;
+  }
 }
 
 /** Fields that frameworks (`originalUrl`) and parsers (`body`) add to Node's request. */

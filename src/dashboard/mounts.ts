@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { UsageError, type Receiver } from "../index.ts";
 import { internalsOf } from "../receiver/internals.ts";
 import { functionPlatform } from "../receiver/serverless.ts";
-import { assertDashboardOptions, type DashboardOptions } from "./access.ts";
+import { assertDashboardOptions, type DashboardOptions } from "./dashboard-options.ts";
 import type { DashboardDeps } from "./create-dashboard.ts";
 import { createMount, createNodeMount, dashboardListener, type AddedFields } from "./mount.ts";
 import { isOwnPath } from "./page-files.ts";

@@ -8,7 +8,7 @@ export function toHandleFailed(errors: readonly unknown[]): unknown {
     cause: errors.length === 1 ? errors[0] : new AggregateError(errors),
     fix:
       errors.map(fixOfFrozenWrite).find((fix) => fix !== undefined) ??
-      "Let the delivery come again, by the service or the queue: all of its events run then, and with `seen` those that failed.",
+      "Nothing is lost: the service or the queue sends the delivery again. All of its events run then; with `seen`, only those that failed.",
   });
 }
 

@@ -7,7 +7,7 @@ import { matchKey } from "../protocol/signature/sign.ts";
 import { readSignature, readTimestamp, SIGNATURE_PROBLEMS } from "../protocol/signature/signature-headers.ts";
 import { tally, type Counters } from "../observe/counters.ts";
 import { mayHaveTombstones, reasonOfTombstone } from "./find-tombstone.ts";
-import { REFUSALS, Refused, type RefusalCode } from "./responses.ts";
+import { REFUSALS, Refused, type RefusalCode } from "./refusals.ts";
 import type { SecretRequest } from "./secret-lookup.ts";
 import { toRefused } from "./store.ts";
 import type { Admitted, IngestDeps } from "./types.ts";

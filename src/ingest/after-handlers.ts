@@ -6,7 +6,7 @@ import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import { toSeen, type Seen, type SeenOptions } from "../inbox/port/seen-store.ts";
 import type { StorageKind } from "../inbox/port/inbox.ts";
 import type { InFlightBytes } from "./body-limits.ts";
-import { Refused } from "./responses.ts";
+import { Refused } from "./refusals.ts";
 import type { Admitted } from "./types.ts";
 
 /**

@@ -2,7 +2,7 @@ import { fixOf } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { Observers } from "../observe/observers.ts";
 import { tally, type Counters } from "../observe/counters.ts";
-import { REFUSALS, type Refused } from "./responses.ts";
+import { REFUSALS, type Refused } from "./refusals.ts";
 import type { Verified } from "./types.ts";
 import type { Decision } from "./unsubscribe-gate.ts";
 

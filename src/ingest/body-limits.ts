@@ -2,7 +2,7 @@ import type { Timer } from "../clock.ts";
 import { BodyError, isHooklineError } from "../errors.ts";
 import { ordinaryBytes } from "../inbox/ordinary-bytes.ts";
 import { catchRejection } from "../thrown.ts";
-import { isRefusalCode, REFUSALS, Refused } from "./responses.ts";
+import { isRefusalCode, REFUSALS, Refused } from "./refusals.ts";
 import type { Checked, IngestDeps, RawRequest, Read, ReadLimits } from "./types.ts";
 
 export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;

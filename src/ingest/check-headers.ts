@@ -4,7 +4,7 @@ import { headerOf } from "../protocol/headers.ts";
 import { readSignatureHeaders } from "../protocol/signature/signature-headers.ts";
 import { catchRejection } from "../thrown.ts";
 import { bodyTooLarge } from "./body-limits.ts";
-import { Refused } from "./responses.ts";
+import { Refused } from "./refusals.ts";
 import type { Checked, IngestDeps, RawRequest } from "./types.ts";
 
 /** Rows 2 to 5 of the table of answers: all that can be decided before a byte of the body is read. */

@@ -1,6 +1,6 @@
 import type { Envelope } from "../protocol/event-types.ts";
 import { mayHaveTombstones, reasonOfTombstone } from "./find-tombstone.ts";
-import { Refused } from "./responses.ts";
+import { Refused } from "./refusals.ts";
 import { toRefused } from "./store.ts";
 import type { Admitted, IngestDeps, Verified } from "./types.ts";
 import { askGate, Decision } from "./unsubscribe-gate.ts";

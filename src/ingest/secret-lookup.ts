@@ -3,7 +3,7 @@ import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
 import { toKeys, type Key, type Secret } from "../protocol/signature/secrets.ts";
 import { catchRejection } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
-import { Refused } from "./responses.ts";
+import { Refused } from "./refusals.ts";
 import { createSecretCache } from "./secret-cache.ts";
 
 /** The part of a request that a look-up of secrets gets. */

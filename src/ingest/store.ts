@@ -8,7 +8,7 @@ import type { Instruments } from "../observe/instruments.ts";
 import { isError } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import type { InFlightBytes } from "./body-limits.ts";
-import { isRefusalCode, Refused, type RefusalCode } from "./responses.ts";
+import { isRefusalCode, Refused, type RefusalCode } from "./refusals.ts";
 import type { Admitted } from "./types.ts";
 
 /** Time for storing before 503, milliseconds. */

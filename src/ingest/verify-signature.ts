@@ -2,7 +2,7 @@ import { parseDocument, type Document } from "../protocol/envelope.ts";
 import { headerOf } from "../protocol/headers.ts";
 import type { Key } from "../protocol/signature/secrets.ts";
 import { matchKey } from "../protocol/signature/sign.ts";
-import { Refused } from "./responses.ts";
+import { Refused } from "./refusals.ts";
 import type { SecretRequest } from "./secret-lookup.ts";
 import type { IngestDeps, RawRequest, Read, Verified } from "./types.ts";
 

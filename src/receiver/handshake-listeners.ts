@@ -1,6 +1,6 @@
 import type { AfterHandlers } from "../ingest/after-handlers.ts";
 import { receive } from "../ingest/receive.ts";
-import type { Refused } from "../ingest/responses.ts";
+import type { Refused } from "../ingest/refusals.ts";
 import type { IngestDeps, RawRequest, Reply } from "../ingest/types.ts";
 import { tokenOf } from "../protocol/handshake.ts";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { StorageError } from "../errors.ts";
-import { Refused } from "../ingest/responses.ts";
+import { Refused } from "../ingest/refusals.ts";
 import type { DeliveryStore } from "../ingest/store.ts";
 import type { Admitted } from "../ingest/types.ts";
 import { parseDocument } from "../protocol/envelope.ts";

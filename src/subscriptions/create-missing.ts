@@ -3,6 +3,7 @@ import { HooklineError } from "../errors.ts";
 import type { Receiver } from "../index.ts";
 import type { Id } from "../protocol/event-types.ts";
 import { describeThrown } from "../thrown.ts";
+import { compare } from "./compare.ts";
 import type { Desired } from "./desired.ts";
 import { fits } from "./same-subscription.ts";
 import { explainRefusal, hearHandshakes } from "./explain-refusal.ts";
@@ -19,8 +20,7 @@ export async function createMissing(
   desired: readonly Desired[],
   receiver: Receiver | undefined,
 ): Promise<readonly Id[]> {
-  const before = await listAll(client);
-  const missing = desired.filter((one) => !before.some((subscription) => fits(one, subscription)));
+  const { missing } = compare(desired, await listAll(client));
   if (missing.length === 0) return [];
   const created: { readonly one: Desired; readonly id: Id }[] = [];
   const refused: { readonly one: Desired; readonly error: unknown }[] = [];

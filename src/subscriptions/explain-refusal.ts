@@ -1,7 +1,7 @@
 import { BadRequest } from "../client.ts";
 import { fixOf, HooklineError } from "../errors.ts";
 import type { Receiver } from "../index.ts";
-import { REFUSALS } from "../ingest/responses.ts";
+import { REFUSALS } from "../ingest/refusals.ts";
 import type { AnsweredHandshake } from "../receiver/handshake-listeners.ts";
 import { internalsOf } from "../receiver/internals.ts";
 import { describe, type Desired } from "./desired.ts";

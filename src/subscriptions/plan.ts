@@ -6,7 +6,8 @@ import { internalsOf } from "../receiver/internals.ts";
 import { forEachAccount, toFailed, type AccountFailure, type ClientOf } from "./accounts.ts";
 import { createMissing, deleteIfThere, listAll } from "./create-missing.ts";
 import { byAccount, type Desired } from "./desired.ts";
-import { fits, urlKey } from "./same-subscription.ts";
+import { compare, type Compared } from "./compare.ts";
+import { urlKey } from "./same-subscription.ts";
 
 /** Options of {@link planSubscriptions}. */
 export interface PlanOptions {
@@ -67,11 +68,13 @@ export async function planSubscriptions(desired: readonly Desired[], options: Pl
   const compared = new Map<Id, Compared>();
   const failed = await forEachAccount(accounts.keys(), async (accountId) => {
     const listed = await listAll(await clientOf(accountId));
-    compared.set(accountId, compare(accounts.get(accountId) ?? [], listed, { accountId, urls }));
+    compared.set(accountId, compare(accounts.get(accountId) ?? [], listed));
   });
   // In the order of what is desired, whichever account answered first.
-  const all = [...accounts.keys()].flatMap((accountId) => compared.get(accountId) ?? []);
-  const remove = prune ? all.flatMap(({ others }) => others) : [];
+  const ids = [...accounts.keys()];
+  const existing = (which: "kept" | "others"): Existing[] =>
+    ids.flatMap((accountId) => compared.get(accountId)?.[which].map((one) => toExisting(accountId, one)) ?? []);
+  const remove = prune ? existing("others").filter((one) => urls.has(urlKey(one.notificationUrl))) : [];
 
   async function applyTo(accountId: Id): Promise<void> {
     const client: Client = await clientOf(accountId);
@@ -81,9 +84,9 @@ export async function planSubscriptions(desired: readonly Desired[], options: Pl
   }
 
   return {
-    create: all.flatMap(({ missing }) => missing),
+    create: ids.flatMap((accountId) => compared.get(accountId)?.missing ?? []),
     remove,
-    keep: all.flatMap(({ kept }) => kept),
+    keep: existing("kept"),
     failed,
     async apply() {
       const failures: readonly AccountFailure[] = [...failed, ...(await forEachAccount(compared.keys(), applyTo))];
@@ -92,30 +95,6 @@ export async function planSubscriptions(desired: readonly Desired[], options: Pl
   };
 }
 
-interface Compared {
-  readonly missing: readonly Desired[];
-  readonly kept: readonly Existing[];
-  /** Not desired, and of a desired URL. */
-  readonly others: readonly Existing[];
-}
-
-function compare(
-  desired: readonly Desired[],
-  listed: readonly Subscription[],
-  { accountId, urls }: { readonly accountId: Id; readonly urls: ReadonlySet<string> },
-): Compared {
-  const byAge = listed.toSorted((a, b) => a.id - b.id);
-  const oldest = desired.map((one) => byAge.find((subscription) => fits(one, subscription)));
-  const kept = new Set(oldest.filter((one) => one !== undefined));
-  const toExisting = ({ id, resource, notificationUrl }: Subscription): Existing => ({
-    accountId,
-    id,
-    resource,
-    notificationUrl,
-  });
-  return {
-    missing: desired.filter((_, index) => oldest[index] === undefined),
-    kept: [...kept].map(toExisting),
-    others: byAge.filter((one) => !kept.has(one) && urls.has(urlKey(one.notificationUrl))).map(toExisting),
-  };
+function toExisting(accountId: Id, { id, resource, notificationUrl }: Subscription): Existing {
+  return { accountId, id, resource, notificationUrl };
 }

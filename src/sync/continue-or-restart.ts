@@ -1,5 +1,5 @@
 import type { Client, DeletedRecord, SyncStart } from "../client.ts";
-import { RetryLater, type Id } from "../index.ts";
+import { isHooklineError, RetryLater, type Id } from "../index.ts";
 import type { Chain, Place, Places, PlaceStore } from "./places.ts";
 import type { ApplyScope, KnownScope, SyncScope } from "./scopes.ts";
 import type { SyncSource, SyncWindow, WindowDays } from "./sources.ts";
@@ -35,6 +35,11 @@ const DAY_MS = 86_400_000;
 /** A sync begins anew after this part of `daysAhead`. With a run in each such time, half of it is never used up. */
 const MOVES_AFTER = 1 / 4;
 
+/** 410; or 400, because the token is all that such a request has. */
+function isRefused(error: unknown): boolean {
+  return isHooklineError(error, "service-token-expired") || isHooklineError(error, "service-bad-request");
+}
+
 /**
  * Brings the copy of a resource in step: goes on from the stored tokens, or starts a sync. The caller sees to it that a resource has one call
  * at a time.
@@ -54,6 +59,7 @@ export function createSyncResource<T extends { readonly id: string }>(deps: Sync
     const partsOf = (chain: Chain) => ({
       save: (place: Place) => places.save(scope, chain, place),
       proceed,
+      isRefused,
     });
     const scopeOf = (chain: Chain, next: Place): ApplyScope => ({ ...scope, saves: places.entry(scope, chain, next) });
     const unlisted = updated.isComparing && missing.get(keyOf(scope))?.ids;

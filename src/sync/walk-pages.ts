@@ -1,11 +1,12 @@
 import type { Page } from "../client.ts";
-import { isHooklineError } from "../index.ts";
 import type { Place } from "./places.ts";
 
 /** What a walk needs. */
 export interface WalkParts<T> {
   /** Asks for a page: behind a page token, or the first one of a delta token. */
   readonly fetchPage: (place: Place) => Promise<Page<T>>;
+  /** Whether it says that the service takes the token no more. */
+  readonly isRefused: (error: unknown) => boolean;
   /** Uses the records of a page. @param next what is saved afterwards */
   readonly use: (records: readonly T[], next: Place) => Promise<void>;
   /** Durable when it resolves. */
@@ -28,7 +29,10 @@ export type WalkResult =
  * Walks one chain to its end. A place is saved only after the records before it were used, so whatever goes wrong, the next walk begins at or
  * before the first record that was not.
  */
-export async function walk<T>(from: Place, { fetchPage, use, save, proceed }: WalkParts<T>): Promise<WalkResult> {
+export async function walk<T>(
+  from: Place,
+  { fetchPage, isRefused, use, save, proceed }: WalkParts<T>,
+): Promise<WalkResult> {
   const placeAt = (delta: string, page: string | undefined): Place => ({ ...from, delta, page });
   let place = from;
   let isDropped = false;
@@ -38,7 +42,7 @@ export async function walk<T>(from: Place, { fetchPage, use, save, proceed }: Wa
     try {
       page = await fetchPage(place);
     } catch (error) {
-      if (!isRefusedToken(error)) throw error;
+      if (!isRefused(error)) throw error;
       if (place.page === undefined || isDropped) return { refusal: error };
       // A page token may end before its walk's own.
       isDropped = true;
@@ -57,9 +61,4 @@ export async function walk<T>(from: Place, { fetchPage, use, save, proceed }: Wa
 /** On the last page is where the next walk begins. */
 function deltaAfter({ delta }: Place, { nextPageToken, nextDeltaToken }: Page<unknown>): string {
   return nextPageToken === undefined ? (nextDeltaToken ?? delta) : delta;
-}
-
-/** 410; or 400, because the token is all that such a request has. */
-function isRefusedToken(error: unknown): boolean {
-  return isHooklineError(error, "service-token-expired") || isHooklineError(error, "service-bad-request");
 }

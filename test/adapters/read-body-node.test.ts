@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { connect, createServer as createH2Server, type Http2Server } from "node:http2";
+import { connect, constants, createServer as createH2Server, type Http2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -203,21 +203,39 @@ describe("the reader", () => {
     expect(count).toHaveBeenCalledTimes(2);
   });
 
-  test("reads a body of HTTP/2, which no header announces", async () => {
-    const server: Http2Server = createH2Server((req, res) => {
-      void readBodyNode(req as unknown as IncomingMessage, unlimited()).then((bytes) => res.end(String(bytes.length)));
+  describe("over HTTP/2", () => {
+    /** A request whose body has not ended, and how reading it does. */
+    async function dialH2() {
+      const begun = deferred<{ readonly read: Promise<Uint8Array> }>();
+      const server: Http2Server = createH2Server((req, res) => {
+        const read = readBodyNode(req as unknown as IncomingMessage, unlimited());
+        begun.resolve({ read });
+        read.then((bytes) => res.end(String(bytes.length))).catch(() => {});
+      });
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      onTestFinished(() => {
+        client.destroy();
+        server.close();
+      });
+      return { stream: client.request({ ":method": "POST" }), begun: begun.promise };
+    }
+
+    test("reads a body that no header announces", async () => {
+      const { stream } = await dialH2();
+      stream.setEncoding("utf8").end(SHORT);
+      const [text] = (await once(stream, "data")) as [string];
+      expect(text).toBe("100");
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    onTestFinished(() => {
-      client.destroy();
-      server.close();
+
+    test("a body whose stream is reset is cut off", async () => {
+      const { stream, begun } = await dialH2();
+      stream.on("error", () => {}).write(SHORT);
+      const { read } = await begun;
+      stream.close(constants.NGHTTP2_CANCEL);
+      await expect(read).rejects.toMatchObject({ code: "body-cut-off" });
     });
-    const stream = client.request({ ":method": "POST" });
-    stream.setEncoding("utf8").end(SHORT);
-    const [text] = (await once(stream, "data")) as [string];
-    expect(text).toBe("100");
   });
 });
 

@@ -241,9 +241,9 @@ describe("ends with 2 for what it cannot read, and says what it takes", () => {
   test.each([
     ["", "It is empty."],
     [" \n", "It is empty."],
-    ["hello", "It is no request in a form that is known."],
-    ["HELLO world", "It is no request in a form that is known."],
-    ["https://example.com/in", "It is no request in a form that is known."],
+    ["hello", "This is not a request in a known form."],
+    ["HELLO world", "This is not a request in a known form."],
+    ["https://example.com/in", "This is not a request in a known form."],
     ["HTTP/1.1 200 OK\r\n\r\n", "It is an answer, not a request."],
     [
       Buffer.from("\uFEFFPOST / HTTP/1.1", "utf16le"),
@@ -257,7 +257,7 @@ describe("ends with 2 for what it cannot read, and says what it takes", () => {
       `POST / HTTP/1.1\n${"x".repeat(50)}`,
       `Line 2 is no header: got "${"x".repeat(40)}...", expected "Name: value". A blank line ends the headers.`,
     ],
-    ["{", "It begins like JSON, but is none."],
+    ["{", "It begins like JSON, but is not valid JSON."],
     ["[]", "It is JSON, but a list: expected one object."],
     ['"text"', "It is JSON, but a string: expected one object."],
     ["{}", 'Its "headers" are missing: expected an object of texts.'],

@@ -329,7 +329,7 @@ describe("what is no inbox", () => {
     db.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT");
     const { code, err } = await inbox(file, "list");
     expect(code).toBe(1);
-    expect(err).toMatch(/has .* for itself\. .*run Node 22\.23, 24\.15 or newer.*\(file-busy\)/);
+    expect(err).toMatch(/holds .* exclusively\. .*run Node 22\.23, 24\.15 or newer.*\(file-busy\)/);
   });
 
   test.each([

@@ -237,6 +237,18 @@ describe("the retry window of a lane", () => {
     expect(rows[2]?.queuedIn?.window).toBeUndefined();
   });
 
+  test("holds for those of its jobs that are in the storage alone", () => {
+    const row = add("lane");
+    const asked: TestRow[] = [];
+    book.setRest((first) => {
+      asked.push(first);
+      return [first.id + 1, first.id + 9];
+    });
+    const plan = book.plan(beginOne(), [over], LATER) as ClaimRecord<TestRow>;
+    expect(plan.window).toEqual({ since: T, upTo: row.id + 9 });
+    expect(new Set(asked)).toEqual(new Set([row]));
+  });
+
   test("stays as it is where nothing waits behind the job, and where there is no lane", () => {
     for (const lane of ["lane", undefined]) {
       add(lane);
@@ -245,6 +257,12 @@ describe("the retry window of a lane", () => {
       book.holds(plan, T);
     }
   });
+});
+
+test("a job that has ended is not changed when its row goes", () => {
+  const row = add("lane");
+  settle(beginOne(), { to: "dead", error });
+  expect([book.remove(new Set([row]), T), changed, row.progress.state]).toEqual([[], [row], "dead"]);
 });
 
 describe("all claims end with their process", () => {

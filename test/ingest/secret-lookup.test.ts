@@ -1,6 +1,6 @@
 import type { SecretRequest, SecretSource } from "hookline";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { Refused } from "../../src/ingest/responses.ts";
+import { Refused } from "../../src/ingest/refusals.ts";
 import { createSecretLookup } from "../../src/ingest/secret-lookup.ts";
 import { deferred, turns, watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";

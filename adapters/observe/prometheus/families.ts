@@ -1,5 +1,5 @@
 import type { Receiver } from "../../../src/index.ts";
-import { REFUSALS } from "../../../src/ingest/responses.ts";
+import { REFUSALS } from "../../../src/ingest/refusals.ts";
 import { CHANGE_FAMILIES, CHANGE_TYPES, familyOf } from "../../../src/protocol/event-names.ts";
 import { pausedAccounts, type Internals } from "../../../src/receiver/internals.ts";
 import { countsOfInbox } from "../inbox-counts.ts";

@@ -35,7 +35,7 @@ export function readRequest(bytes: Buffer): CapturedRequest {
     throw unreadable("It is a curl command: send it to a listener such as nc, and give what that captured.");
   if (/^HTTP\/\d/.test(text)) throw unreadable("It is an answer, not a request.");
   if (/^[A-Z]+ (?:\/|https?:\/)|^[\w-]+:(?!\/\/)/.test(text)) return readRawHttp(text);
-  throw unreadable("It is no request in a form that is known.");
+  throw unreadable("This is not a request in a known form.");
 }
 
 /** A request as it went over the wire, or as a tool shows it: with CRLF or LF, with or without its first line. */
@@ -145,7 +145,7 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString("utf8"));
   } catch (error) {
-    throw unreadable("It begins like JSON, but is none.", error);
+    throw unreadable("It begins like JSON, but is not valid JSON.", error);
   }
 }
 

@@ -50,7 +50,7 @@ ${section("Commands", ROWS)}
 Every command works beside a running receiver. Those that read write nothing, and none creates an inbox. Ids of
 mail, addresses and bodies are shown only with --show-content. All times are UTC.
 
-If the receiver runs on an early Node with an SQLite before 3.51.3, it has the file for itself: run Node 22.23, 24.15 or
+If the receiver runs on an early Node with an SQLite before 3.51.3, it holds the file exclusively: run Node 22.23, 24.15 or
 newer there, or stop it first. For an inbox in PostgreSQL the package pg must be installed.
 
 NO_COLOR turns colours on a terminal off.`,

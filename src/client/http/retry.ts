@@ -40,9 +40,9 @@ export function isRepeatable({
   return repeatable;
 }
 
-/** Whether the same request may fare better later: 408, 429, 5xx, and no answer. */
-export function mayPass({ status }: ServiceError): boolean {
-  return status === 0 || status === 408 || status === 429 || status >= 500;
+/** Whether a call that failed is attempted again: it may fare better later (408, 429, 5xx, no answer), and changes nothing twice. */
+export function mayRetry(call: Parameters<typeof isRepeatable>[0], { status }: ServiceError): boolean {
+  return isRepeatable(call) && (status === 0 || status === 408 || status === 429 || status >= 500);
 }
 
 /**

@@ -5,7 +5,7 @@ import { AnswerProblem, type Reader } from "../records/reader.ts";
 import type { RequestOptions } from "../request-options.ts";
 import { fetchText, type TextAnswer } from "./fetch-text.ts";
 import { limited } from "./rate-limit.ts";
-import { isRepeatable, mayPass, resolveRetry, retryDelayMs } from "./retry.ts";
+import { isRepeatable, mayRetry, resolveRetry, retryDelayMs } from "./retry.ts";
 import { sleep } from "./sleep.ts";
 import { fillPath, toSearch, type PathParams, type Query } from "./url.ts";
 
@@ -105,7 +105,7 @@ export function createTransport({ defaults, clock, random, ...connection }: Tran
         mayBeDone ||= isOpen(error.status);
         const waitMs = retryDelayMs(nth, error, random());
         const isOver = nth >= attempts || clock.now() + waitMs - begunAt > budgetMs;
-        if (isOver || !isRepeatable(call) || !mayPass(error)) throw error;
+        if (isOver || !mayRetry(call, error)) throw error;
         await sleep(waitMs, { clock, signal });
       }
     }

@@ -3,7 +3,7 @@ import type { AccountDelay } from "../../dispatch/claims/flow-rules.ts";
 import type { Pause } from "../../inbox/port/pauses.ts";
 import type { ErroredSubscription } from "../../inbox/port/subscriptions.ts";
 import type { InFlightBytes } from "../../ingest/body-limits.ts";
-import type { RefusalCode } from "../../ingest/responses.ts";
+import type { RefusalCode } from "../../ingest/refusals.ts";
 import type { SecretLookup } from "../../ingest/secret-lookup.ts";
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../../protocol/signature/signature-headers.ts";
 import type { ReceiverState, ReceiverStates } from "../lifecycle.ts";

@@ -1,5 +1,5 @@
 import { fixOf, isHooklineError } from "../../errors.ts";
-import { REFUSALS } from "../../ingest/responses.ts";
+import { REFUSALS } from "../../ingest/refusals.ts";
 import { describeThrown } from "../../thrown.ts";
 import type { Health } from "../receiver-types.ts";
 

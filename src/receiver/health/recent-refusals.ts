@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock.ts";
 import { fixOf } from "../../errors.ts";
 import type { Reporter } from "../../ingest/answer-reporter.ts";
-import type { RefusalCode, Refused } from "../../ingest/responses.ts";
+import type { RefusalCode, Refused } from "../../ingest/refusals.ts";
 import type { Counters } from "../../observe/counters.ts";
 import type { Id } from "../../protocol/event-types.ts";
 

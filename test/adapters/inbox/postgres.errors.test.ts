@@ -38,8 +38,8 @@ describe("an error of the driver or the server", () => {
     ["42P01", /Restart with `migrate: true`, which is the default, or run the SQL/],
     ["3F000", /Restart with `migrate: true`/],
     ["42883", /Restart with `migrate: true`/],
-    ["57014", /`statement_timeout`.*too short, and for who holds a lock/],
-    ["55P03", /for who holds it, and for a `lock_timeout`.*too short/],
+    ["57014", /`statement_timeout`.*too short, or another session holds a lock/],
+    ["55P03", /session that holds it. The `lock_timeout`.*too short/],
     ["08006", /Look whether it runs.*goes on by itself/],
   ])("with the code %s says what to do", (code, fix) => {
     expect(toStorageError(failed(code), "statement").fix).toMatch(fix);

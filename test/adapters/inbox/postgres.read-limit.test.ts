@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { noAnswer, toStorageError } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
 import type { Row } from "../../../adapters/inbox/postgres/work/lanes.ts";
-import { createReadBeside, createReadLimit } from "../../../adapters/inbox/postgres/work/read-limit.ts";
+import { createLargeBodies } from "../../../adapters/inbox/postgres/work/bodies/large-bodies.ts";
+import { createReadLimit } from "../../../adapters/inbox/postgres/work/bodies/read-limit.ts";
 import type { NewDelivery, WorkingInbox } from "../../../src/adapter.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
 import { done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
@@ -48,7 +49,7 @@ function readingBeside(answer: () => unknown) {
   const told: unknown[] = [];
   const limit = createReadLimit();
   limit.failed(1);
-  const beside = createReadBeside({
+  const beside = createLargeBodies({
     queries: { query: async <R>() => [await answer()] as unknown as readonly R[] },
     ident: () => "hl",
     limit,

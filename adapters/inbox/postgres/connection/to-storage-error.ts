@@ -68,7 +68,7 @@ export function noAnswer(ms: number): StatementError {
     "storage-failed",
     `PostgreSQL gave no answer for ${ms / 1_000} s; the connection was closed.`,
     {
-      fix: "Look at `pg_stat_activity` for what the server waits for, such as a lock or a synchronous standby, and at the network.",
+      fix: "See in `pg_stat_activity` what the server waits for, such as a lock or a synchronous standby. Then check the network.",
       mayHold: true,
     },
   );
@@ -172,7 +172,7 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
         `Another session holds a lock, and the statement stopped waiting for it. ${detail}`,
         {
           ...options,
-          fix: "Look in `pg_locks` and `pg_stat_activity` for who holds it, and for a `lock_timeout` of the role or the database that is too short.",
+          fix: "Look in `pg_locks` and `pg_stat_activity` for the session that holds it. The `lock_timeout` of the role or the database may be too short.",
         },
       ),
   ],
@@ -181,7 +181,7 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
     (detail, options) =>
       new StatementError("storage-failed", `The server cancelled a statement. ${detail}`, {
         ...options,
-        fix: "Look for a `statement_timeout` of the role or the database that is too short, and for who holds a lock.",
+        fix: "The `statement_timeout` of the role or the database may be too short, or another session holds a lock: see `pg_stat_activity`.",
       }),
   ],
   [

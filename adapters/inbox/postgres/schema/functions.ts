@@ -3,9 +3,9 @@ import { handlerFunctionsOf } from "./handler-functions.ts";
 import { removalFunctionsOf } from "./removal-functions.ts";
 import { storeFunctionsOf } from "./store-functions.ts";
 import { takeoverFunctionsOf } from "./takeover-functions.ts";
-import { dayFunctionsOf } from "./day-functions.ts";
+import { dayPartitionFunctionsOf } from "./day-partition-functions.ts";
 import { retentionFunctionsOf } from "./retention-functions.ts";
-import { workFunctionsOf } from "./work-functions.ts";
+import { stepFunctionsOf } from "./step-functions.ts";
 
 /**
  * What runs on the server. A function is one statement for its caller, so that it needs one round trip and fits behind a pooler of
@@ -16,9 +16,9 @@ export function functionsOf(ident: string): string {
   return [
     handlerFunctionsOf,
     storeFunctionsOf,
-    workFunctionsOf,
+    stepFunctionsOf,
     takeoverFunctionsOf,
-    dayFunctionsOf,
+    dayPartitionFunctionsOf,
     retentionFunctionsOf,
     bodyFunctionsOf,
     removalFunctionsOf,

@@ -1,5 +1,5 @@
 import { BLOCK, KEPT_DAY, PLANS, SHARDS } from "./tables.ts";
-import { lockKey, PAGE } from "./day-functions.ts";
+import { lockKey, PAGE } from "./day-partition-functions.ts";
 
 /**
  * What removes jobs and what is left of days runs on the server: a lock is not held over a round trip.

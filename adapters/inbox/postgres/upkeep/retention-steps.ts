@@ -1,7 +1,7 @@
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
 import { foldEndedCounts } from "../schema/ended-counts.ts";
-import { PAGE } from "../schema/day-functions.ts";
+import { PAGE } from "../schema/day-partition-functions.ts";
 import { trimSubscriptions } from "./subscriptions.ts";
 
 /** Removing what has had its time, so little in a transaction that no other waits long. Times: milliseconds since the epoch. */

@@ -4,7 +4,7 @@ import { EXPANDER } from "../schema/tables.ts";
 import { createHandOver, type HandOver } from "../workers/hand-over.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import type { OtherWorkers } from "../workers/other-workers.ts";
-import { createRecentDeliveries, type RecentDeliveries } from "./recent-deliveries.ts";
+import { createRecentDeliveries, type RecentDeliveries } from "./bodies/recent-deliveries.ts";
 import { createShardMemory, type ShardMemory } from "./shard-memory.ts";
 import { createWorkSteps, type StepReply, type WorkSteps } from "./work-steps.ts";
 import type { Over } from "./worker-log.ts";

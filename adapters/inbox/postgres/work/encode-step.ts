@@ -1,7 +1,7 @@
 import type { Delivery, Progress } from "../../../../src/adapter.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import type { Row } from "./lanes.ts";
-import type { ReadLimit } from "./read-limit.ts";
+import type { ReadLimit } from "./bodies/read-limit.ts";
 import type { Settling } from "./refused-settles.ts";
 import type { StepReply } from "./work-steps.ts";
 

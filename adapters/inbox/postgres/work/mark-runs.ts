@@ -5,10 +5,11 @@ import { toText } from "../store/encode-batch.ts";
 import type { Life } from "./create-life.ts";
 import { endOrphans, type OrphanDeps } from "./end-orphans.ts";
 import type { Origin, Row } from "./lanes.ts";
-import { createReadBeside, createReadLimit, STEP_BYTES, type ReadBesideDeps } from "./read-limit.ts";
+import { createLargeBodies, type LargeBodiesDeps } from "./bodies/large-bodies.ts";
+import { createReadLimit, STEP_BYTES } from "./bodies/read-limit.ts";
 import type { WorkSteps } from "./work-steps.ts";
 
-export interface MarkingDeps extends OrphanDeps, Pick<ReadBesideDeps, "unread"> {
+export interface MarkingDeps extends OrphanDeps, Pick<LargeBodiesDeps, "unread"> {
   readonly isCurrent: (mine: Life) => boolean;
   readonly leaseMs: number;
   readonly tellEnded: (progress: readonly Progress[]) => void;
@@ -33,11 +34,11 @@ const LOOK_MS = 1_000;
 export function createMarking(deps: MarkingDeps): Marking {
   const { isCurrent, now, leaseMs, tellEnded } = deps;
   const reading = createReadLimit();
-  const beside = createReadBeside({ ...deps, limit: reading, soonMs: SOON * leaseMs });
+  const largeBodies = createLargeBodies({ ...deps, limit: reading, soonMs: SOON * leaseMs });
 
   function originOf({ recent }: Life, { delivery: id, entry }: Row): Origin | undefined {
     const known = recent.find(id, entry);
-    const read = known === undefined ? beside.take(id) : undefined;
+    const read = known === undefined ? largeBodies.take(id) : undefined;
     // Other jobs of it may come soon.
     if (read !== undefined) recent.add(id, read);
     return known ?? (read && { delivery: read, event: undefined });
@@ -45,10 +46,10 @@ export function createMarking(deps: MarkingDeps): Marking {
 
   /** It waits again for a while, unless the server would not read it. */
   async function waitForBody(mine: Life, run: ClaimRecord<Row>, row: Row | undefined): Promise<void> {
-    const refusal = row && beside.refusalOf(row.delivery);
+    const refusal = row && largeBodies.refusalOf(row.delivery);
     // Where that fails, it is read again.
     if (refusal !== undefined) return void (await markSingly(mine, [run], refusal).catch(() => {}));
-    if (row !== undefined) beside.want(row);
+    if (row !== undefined) largeBodies.want(row);
     for (const each of run.rows) mine.lanes.defer(each, LOOK_MS);
     mine.lanes.giveBack(run, now());
   }
@@ -58,8 +59,8 @@ export function createMarking(deps: MarkingDeps): Marking {
     // Held until then: what is read, or stored meanwhile, may displace it.
     const known = new Map(given.flatMap(({ rows }) => rows.map((row) => [row, originOf(mine, row)] as const)));
     const lacking = (rows: readonly Row[]): readonly Row[] => rows.filter((row) => known.get(row) === undefined);
-    const large = given.filter(({ rows }) => lacking(rows).some(beside.isLarge));
-    for (const run of large) await waitForBody(mine, run, lacking(run.rows).find(beside.isLarge));
+    const large = given.filter(({ rows }) => lacking(rows).some(largeBodies.isLarge));
+    for (const run of large) await waitForBody(mine, run, lacking(run.rows).find(largeBodies.isLarge));
     const rest = given.filter((run) => !large.includes(run));
     const runs = reading.first(rest, ({ rows }) => lacking(rows).length);
     for (const run of rest.slice(runs.length)) mine.lanes.giveBack(run, now());
@@ -83,7 +84,7 @@ export function createMarking(deps: MarkingDeps): Marking {
     if (wanted.length > 0 && !isWithin(SLOW)) reading.failed(wanted.length);
     if (isWithin(SOON)) reading.readSoon([...deliveries.values()].reduce((sum, { body }) => sum + body.byteLength, 0));
     for (const [id, delivery] of deliveries) mine.recent.add(id, delivery);
-    for (const row of wanted) if (unread.has(row.delivery)) beside.note(row, unread.get(row.delivery) ?? 0);
+    for (const row of wanted) if (unread.has(row.delivery)) largeBodies.note(row, unread.get(row.delivery) ?? 0);
     const lacksDelivery = (row: Row): boolean =>
       !gone.has(row.id) && known.get(row) === undefined && !deliveries.has(row.delivery);
     const orphans = all.filter((row) => lacksDelivery(row) && !unread.has(row.delivery));
@@ -133,7 +134,7 @@ export function createMarking(deps: MarkingDeps): Marking {
 
   return {
     mark,
-    mostMerged: () => (beside.isWanted ? 1 : reading.most),
+    mostMerged: () => (largeBodies.isWanted ? 1 : reading.most),
   };
 }
 

@@ -45,7 +45,7 @@ export async function assertSinglePath(file: string): Promise<void> {
       "hard-linked",
       `${file} has ${names} names (hard links): processes that open it by different ones would not know of each other.`,
       {
-        fix: "Find the others with `find -samefile` and remove them, or with all processes stopped give it a copy of its own: `cp -p inbox.db new.db && mv new.db inbox.db`. For backups take VACUUM INTO.",
+        fix: "Find the other names with `find -samefile` and remove them. Or stop all processes and give the inbox a copy of its own: `cp -p inbox.db new.db && mv new.db inbox.db`. For backups use VACUUM INTO.",
       },
     );
   if (isMountPoint(file, await mounts()))

@@ -84,7 +84,7 @@ function countsIn(db: DatabaseSync): FileCounts {
 function assertUsedName(path: string, names: number): void {
   if (names < 2 || existsSync(`${path}-lock`)) return;
   throw new StorageError("hard-linked", `${path} has ${names} names (hard links), and no receiver uses this one.`, {
-    fix: "Take the name that the receiver was given: what it has not written back yet lies beside that one alone.",
+    fix: "Use the name that the receiver was given: its write-ahead log lies beside that name only.",
   });
 }
 
@@ -119,7 +119,7 @@ export function toLookError(error: unknown, file: string): unknown {
     case undefined:
       return error instanceof FileError ? toStorageError(toTaskError(error)) : error;
     case CODE.busy:
-      return new StorageError("file-busy", `Another process has ${file} for itself.`, {
+      return new StorageError("file-busy", `Another process holds ${file} exclusively.`, {
         cause: error,
         fix: "The SQLite of its Node has a bug with several processes on one file: run Node 22.23, 24.15 or newer there, or stop it first.",
       });

@@ -38,7 +38,7 @@ export interface AdminRequestRunnerDeps {
 const AGAIN_MS = 250;
 /** So often one is tried that fails by itself, or under which the commit thread ends: then it is refused. */
 const MOST_FAILURES = 3;
-const MOST_DEATHS = 2;
+const MOST_WORKER_DEATHS = 2;
 const DEATHS: ReadonlySet<string> = new Set(["thread-lost", "thread-hung"]);
 
 /** So many pages in a row, then a rest in which another process gets the work if it wants it: longer than a stand-by's probe. */
@@ -105,7 +105,7 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
       died = undefined;
       if (id === undefined) return;
       failing = { id, times: failing?.id === id ? failing.times + 1 : 1 };
-      if (failing.times < (DEATHS.has(cause.code) ? MOST_DEATHS : MOST_FAILURES)) return;
+      if (failing.times < (DEATHS.has(cause.code) ? MOST_WORKER_DEATHS : MOST_FAILURES)) return;
       const { clock, log } = host();
       const failure = { id, at: clock.now(), error: cause.message, idleEpoch };
       if (await commits.add("failRequest", failure))
@@ -223,7 +223,7 @@ function toAnswer({ error, ...answer }: NonNullable<RequestState["answer"]>, id:
 
 function queued(id: number): StorageError {
   return new StorageError("request-queued", `Nothing was done for request ${id} for 10 s, or the inbox was closed.`, {
-    fix: "It stays queued, and is carried out as soon as the process that works answers again, or another begins: do not ask again, look at the jobs.",
+    fix: "The request stays queued: the process that works carries it out when it answers again, or the next one does. Do not repeat the request, look at the jobs.",
   });
 }
 

@@ -66,7 +66,7 @@ function toConversionError(
     case CODE.busy:
       return new FileError("file-busy", `${what}: another process has it open.`, {
         cause,
-        fix: "Stop every process of the older version of Hookline first, and what else has the file open: `fuser inbox.db` lists them.",
+        fix: "First stop every process of the older version of Hookline, and any other program that has the file open: `fuser inbox.db` lists them.",
       });
     case CODE.full:
       return new FileError("disk-full", `${what}: the disk has no room for it.`, {

@@ -1,6 +1,5 @@
 import { assertOptions, wholeNumber } from "../assert.ts";
 import { UsageError } from "../errors.ts";
-import type { Logger } from "../logger.ts";
 
 /** What one who asks may do, beside looking at what is no content. */
 export interface Access {
@@ -44,21 +43,4 @@ export function assertDashboardOptions(
       fix: 'Begin it with "/", without a pattern, a query, or letters beyond ASCII: `{ path: "/admin/hooks" }`.',
     });
   return { refreshMs: wholeNumber({ where, name: "refreshMs", value, least: 1_000 }) };
-}
-
-/** What a request may do. `undefined`: nothing. Never rejects. */
-export async function askAccess<Req>(
-  { access }: DashboardOptions<Req>,
-  request: Req,
-  log: Pick<Logger, "error">,
-): Promise<Access | undefined> {
-  try {
-    const given: unknown = await access(request);
-    if (typeof given !== "object" || given === null) return undefined;
-    const { content, change, who } = given as Access;
-    return { content: content === true, change: change === true, who };
-  } catch (error) {
-    log.error({ err: error, code: "dashboard-access-failed" }, "`access` of the dashboard threw: the request got 403");
-    return undefined;
-  }
 }

@@ -1,69 +1,13 @@
-import { type Delivery, type StorageError } from "../../../../src/adapter.ts";
-import type { Queries } from "../connection/pool.ts";
-import { isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
-import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
-import { KEPT_DAY } from "../schema/tables.ts";
-import type { Row } from "./lanes.ts";
-
-/** How much one step reads: the heart beats on the same connection, and stands still until the bodies are there. */
-export interface ReadLimit {
-  /** Of bodies. The server gives so much of them; and one at least, until a step gave no answer. */
-  readonly bytes: number;
-  /** Of one body: a larger one is read beside the heart. */
-  readonly largest: number;
-  /** Deliveries that a step asks for: what is asked for in vain counts as running until the next one. A run of more jobs might never begin. */
-  readonly most: number;
-  /** Those of some runs that go into one step, the first ones: at least one. @param wanted deliveries that are to be read for a run */
-  first<R>(runs: readonly R[], wanted: (run: R) => number): readonly R[];
-  /** A step brought so many deliveries, of which others were left out or not. */
-  read(count: number, isCut: boolean): void;
-  /** So much of bodies was there soon, in a step or beside it: twice as much may be. */
-  readSoon(bytes: number): void;
-  /** A step that was to bring some gave no answer in time. @param count deliveries that it asked for */
-  failed(count: number): void;
-}
-
-/** So much comes within a small part of the shortest lease. */
-export const STEP_BYTES: number = 16 * 1024 * 1024;
-/** Of what a step asked for that gave no answer, so small a part is tried next: each try stops the heart. */
-const PART = 1 / 64;
-
-export function createReadLimit(): ReadLimit {
-  let [bytes, most] = [STEP_BYTES, Infinity];
-
-  return {
-    get bytes() {
-      return bytes;
-    },
-    get largest() {
-      return bytes < STEP_BYTES ? bytes : Infinity;
-    },
-    get most() {
-      return most;
-    },
-    first(runs, wanted) {
-      let sum = 0;
-      const end = runs.findIndex((run, place) => {
-        sum += wanted(run);
-        return place > 0 && sum > most;
-      });
-      return end === -1 ? runs : runs.slice(0, end);
-    },
-    read(count, isCut) {
-      most = isCut ? Math.max(count, 1) : 2 * most;
-    },
-    readSoon(brought) {
-      bytes = Math.max(bytes, Math.min(2 * brought, STEP_BYTES));
-    },
-    failed(count) {
-      bytes = Math.ceil(bytes * PART);
-      most = Math.ceil(count * PART);
-    },
-  };
-}
+import { type Delivery, type StorageError } from "../../../../../src/adapter.ts";
+import type { Queries } from "../../connection/pool.ts";
+import { isRefusal, isUnreadable } from "../../connection/to-storage-error.ts";
+import { toDelivery, type DeliveryRow } from "../../delivery-row.ts";
+import { KEPT_DAY } from "../../schema/tables.ts";
+import type { Row } from "../lanes.ts";
+import type { ReadLimit } from "./read-limit.ts";
 
 /** Reads bodies that would stop the heart, one at a time, on another connection. Their jobs wait for it in memory. */
-export interface ReadBeside {
+export interface LargeBodies {
   /** Of rows whose bodies a step left out as too large: it need not be asked again. */
   note(row: Row, bytes: number): void;
   /** Whether its body is larger than a step may read. */
@@ -83,7 +27,7 @@ const KEEP_MS = 10_000;
 /** After one that could not be read: others go first, milliseconds. */
 const AGAIN_MS = 60_000;
 
-export interface ReadBesideDeps {
+export interface LargeBodiesDeps {
   readonly queries: Queries;
   readonly ident: () => string;
   readonly limit: Pick<ReadLimit, "largest" | "readSoon">;
@@ -104,7 +48,7 @@ interface Result {
   readonly refusal?: StorageError;
 }
 
-export function createReadBeside({ queries, ident, limit, soonMs, unread }: ReadBesideDeps): ReadBeside {
+export function createLargeBodies({ queries, ident, limit, soonMs, unread }: LargeBodiesDeps): LargeBodies {
   const known = new WeakMap<Row, Known>();
   let last: Result | undefined;
   let isReading = false;

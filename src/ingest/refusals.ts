@@ -1,8 +1,6 @@
-import { isGoodToken } from "../protocol/handshake.ts";
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from "../protocol/signature/signature-headers.ts";
 import { catchRejection } from "../thrown.ts";
 import type { Reply } from "./types.ts";
-import type { Decision } from "./unsubscribe-gate.ts";
 
 /** Why a request was refused, for the log, the counters and observers. The sender sees the status only. */
 export type RefusalCode = keyof typeof REFUSALS;
@@ -24,7 +22,7 @@ export class Refused {
 }
 
 interface Refusal {
-  /** Never 200; and never 422, which needs a {@link Decision}. */
+  /** Never 200; and never 422, which needs a decision of the application. */
   readonly status: Exclude<Reply["status"], 200 | 422>;
   /** `warn`: caused by the sender's network or key; `error`: caused by this receiver or its host, and stops deliveries. */
   readonly level: "warn" | "error";
@@ -157,41 +155,6 @@ export const REFUSALS = {
     fix: "See the cause; nothing was acknowledged.",
   },
 } satisfies Readonly<Record<string, Refusal>>;
-
-/** In seconds. The service has its own backoff; this is for proxies and clients between it and the receiver. */
-const RETRY_AFTER_SECONDS = "10";
-
-const NO_HEADERS: Reply["headers"] = Object.freeze({});
-const STORED: Reply = Object.freeze({ status: 200, headers: NO_HEADERS, body: "" });
-const UNWANTED: Reply = Object.freeze({ status: 422, headers: NO_HEADERS, body: "" });
-/** Never `text/html`: whoever writes the URL chooses the token. */
-const TOKEN_HEADERS: Reply["headers"] = Object.freeze({
-  "Content-Type": "text/plain; charset=utf-8",
-  "X-Content-Type-Options": "nosniff",
-});
-
-/** Row 14 of the table of answers. A good token beside a stored body is echoed. */
-export function replyStored(token: string | undefined): Reply {
-  return isGoodToken(token) ? replyToken(token) : STORED;
-}
-
-/** Row 10: exactly the token. */
-export function replyToken(token: string): Reply {
-  return { status: 200, headers: TOKEN_HEADERS, body: token };
-}
-
-/** Row 12: the only way to a 422. */
-export function replyUnwanted(_decision: Decision): Reply {
-  return UNWANTED;
-}
-
-/** All other rows. The log has the reason, the answer never. */
-export function replyRefused({ code }: Refused): Reply {
-  const { status } = REFUSALS[code];
-  if (status === 405) return { status, headers: { Allow: "POST" }, body: "" };
-  if (status === 503) return { status, headers: { "Retry-After": RETRY_AFTER_SECONDS }, body: "" };
-  return { status, headers: NO_HEADERS, body: "" };
-}
 
 function unauthorized(problems: typeof SIGNATURE_PROBLEMS): Record<SignatureProblem, Refusal> {
   const entries = Object.entries(problems).map(([code, problem]) => [code, { status: 401, level: "warn", ...problem }]);

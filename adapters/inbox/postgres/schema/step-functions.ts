@@ -1,7 +1,7 @@
 import { KEPT_DAY, PLANS, SERVER } from "./tables.ts";
 
 /** What a worker asks for: its next step, and what came in. */
-export function workFunctionsOf(ident: string): string {
+export function stepFunctionsOf(ident: string): string {
   return [work, follow].map((body) => body(ident)).join("\n");
 }
 

@@ -26,7 +26,7 @@ const ownersOnly = (signature: string): string => `revoke execute on function ${
  * What makes, moves and drops the days of deliveries runs on the server: a lock is not held over a round trip.
  * @param ident the quoted name of the schema
  */
-export function dayFunctionsOf(ident: string): string {
+export function dayPartitionFunctionsOf(ident: string): string {
   return [ensureDays, barrier, moveToKept, keepPage, keepLate, dropDay].map((body) => body(ident)).join("\n");
 }
 

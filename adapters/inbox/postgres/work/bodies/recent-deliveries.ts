@@ -1,5 +1,5 @@
-import { createCompactingMap, type Delivery, type NewEvent } from "../../../../src/adapter.ts";
-import type { Origin } from "./lanes.ts";
+import { createCompactingMap, type Delivery, type NewEvent } from "../../../../../src/adapter.ts";
+import type { Origin } from "../lanes.ts";
 
 /** What was stored or read last: most jobs run soon after they were made, and those of one delivery close together. */
 export interface RecentDeliveries {
