@@ -147,3 +147,32 @@ test("a delivery whose jobs cannot be written is refused alone", async () => {
   expect(stored).toMatchObject([[{ code: "storage-failed" }], [{ expanded: true }]]);
   expect(await claimAll(inbox)).toHaveLength(1);
 });
+
+describe("what no thread can be given is refused alone:", () => {
+  const value = Promise.resolve("text") as never;
+
+  test("in a query, and the next commit has its answer", async () => {
+    const { inbox } = await onDisk();
+    await expect(inbox.gaps?.find({ accountId: value, limit: 1 })).rejects.toMatchObject({
+      name: "StorageError",
+      message: expect.stringContaining("could not be cloned"),
+    });
+    expect(await inbox.store([mail(["a"])])).toMatchObject([{ expanded: true }]);
+    expect(inbox.ready()).toEqual({ ready: true });
+  });
+
+  test("in a commit, and what is in the same one is stored", async () => {
+    const { inbox } = await onDisk();
+    const keyValues = inbox.keyValues!;
+    const given = { a: "one", b: value, c: "three", d: value };
+    const [stored, ...set] = await Promise.allSettled([
+      inbox.store([mail(["a"])]),
+      ...Object.entries(given).map(([key, text]) => keyValues.set(key, text, undefined)),
+    ]);
+    expect(stored).toMatchObject({ value: [{ expanded: true }] });
+    expect(set.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "rejected"]);
+    const found = await Promise.all(Object.keys(given).map((key) => keyValues.get(key)));
+    expect(found).toEqual(["one", undefined, "three", undefined]);
+    expect(await claimAll(inbox)).toHaveLength(1);
+  });
+});

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError } from "../../../../src/adapter.ts";
 import { READS, type Operations } from "../thread/operations.ts";
-import type { Task, TaskError, TaskResult } from "../thread/transaction.ts";
+import { toTaskError, type Batch, type Task, type TaskError, type TaskResult } from "../thread/transaction.ts";
 import type { WorkerState } from "../work/worker-state.ts";
 import { createBatchMemory, type BatchWriter } from "./delivery-record.ts";
 import type { ThreadClient } from "../thread/thread-client.ts";
@@ -138,7 +138,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
       });
       // It goes last: its result then shifts no other result.
       if (ids.length > 0) tasks.push({ verb: "unclaim", input: ids });
-      const results = await channel().run({ epoch: workerState.epoch, tasks, bytes: writer.bytes() });
+      const results = await send({ epoch: workerState.epoch, tasks, bytes: writer.bytes() });
       look(results);
       const unclaim = ids.length > 0 ? results[tasks.length - 1] : undefined;
       hasFailed = unclaim !== undefined && "error" in unclaim;
@@ -151,6 +151,19 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
       hasFailed = true;
       if (ids.length > 0) workerState.lanes.unclaimFailed();
       return batch.map(() => ({ error: error as StorageError }));
+    }
+  }
+
+  /** What cannot be sent is refused alone: the thread gets the rest. */
+  async function send(batch: Batch): Promise<readonly TaskResult[]> {
+    try {
+      return await channel().run(batch);
+    } catch (error) {
+      const refused = error instanceof StorageError ? [] : batch.tasks.map(refusalOf);
+      if (refused.every((one) => one === undefined)) throw error;
+      const tasks = batch.tasks.filter((_, index) => refused[index] === undefined);
+      const rest = (await channel().run({ ...batch, tasks })).values();
+      return refused.map((one) => one ?? (rest.next().value as TaskResult));
     }
   }
 
@@ -200,6 +213,17 @@ function isQuery({ verb }: Waiting): boolean {
 
 function needsNoEpoch({ verb }: Waiting): boolean {
   return !WORKER_ONLY.has(verb) && !ADMIN.has(verb);
+}
+
+/** Undefined where it can be sent to the commit thread. */
+function refusalOf({ input }: Task): TaskResult | undefined {
+  try {
+    structuredClone(input);
+    return undefined;
+  } catch (error) {
+    const message = `What was given cannot be sent to the commit thread: ${String(error)}`;
+    return { error: { ...toTaskError(error), message } };
+  }
 }
 
 function refuse({ reject }: Waiting): void {

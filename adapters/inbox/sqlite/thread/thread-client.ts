@@ -13,7 +13,10 @@ import { toStorageError } from "../connection/to-storage-error.ts";
 export interface ThreadClient {
   /** Identity of the open file; undefined where it is unknown. */
   readonly fileId: string | undefined;
-  /** Rejects where the outcome is unknown: the thread ended before it answered. */
+  /**
+   * Rejects where the outcome is unknown: the thread ended before it answered.
+   * @throws the error of `postMessage` where the batch cannot be sent: the thread and its other batches go on
+   */
   run(batch: Batch): Promise<readonly TaskResult[]>;
   /** Lets the process end while the thread lives, but not while a batch is under way. */
   unref(): void;
@@ -60,13 +63,14 @@ export async function openThread(
   const client: Omit<ThreadClient, "fileId"> = {
     run(batch) {
       if (over !== undefined) return Promise.reject(over);
-      if (isLoose) worker.ref();
       const results = Promise.withResolvers<readonly TaskResult[]>();
-      waiting.push(results);
       // Shared memory is not given away.
       const { buffer, byteLength } = batch.bytes;
       const given = byteLength > 0 && buffer instanceof ArrayBuffer ? [buffer] : [];
       worker.postMessage({ type: "batch", batch } satisfies ToThread, given);
+      // Not before: where it throws, no answer comes.
+      waiting.push(results);
+      if (isLoose) worker.ref();
       return results.promise;
     },
     unref() {
