@@ -116,7 +116,7 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "UsageError",
     "`sqliteTokens` of a receiver whose inbox is not `sqliteInbox`, or `postgresTokens` of one whose inbox is not `postgresInbox`",
   ],
-  "tokens-invalid": ["UsageError", "the token store of a delta sync gave something else than a text"],
+  "tokens-invalid": ["UsageError", "the token store of a delta sync gave, or got, something else than a text"],
   "service-bad-request": ["BadRequest", "`hookline/client`: the service answered 400; `serviceMessage` has its words"],
   "service-unauthorized": ["Unauthorized", "`hookline/client`: 401, the token is missing, invalid or dead"],
   "service-forbidden": ["ServiceError", "`hookline/client`: 403, the account lacks a scope"],

@@ -1,4 +1,5 @@
 import { UsageError, type Receiver } from "../index.ts";
+import { kindOf } from "../assert.ts";
 import { internalsOf } from "../receiver/internals.ts";
 
 /** Where delta syncs store how far they are. Its texts are opaque, and up to a few KiB long. */
@@ -15,6 +16,7 @@ export function memoryTokens(): TokenStore {
   return {
     get: async (key) => tokens.get(key),
     async set(key, token) {
+      assertToken(token);
       if (token === undefined) tokens.delete(key);
       else tokens.set(key, token);
     },
@@ -61,10 +63,19 @@ function inboxTokens(receiver: Receiver, { of, inbox, storage }: InboxTokens): T
       return keyValues.get(PREFIX + key);
     },
     async set(key, token) {
+      assertToken(token);
       await opened();
       await keyValues.set(PREFIX + key, token, accountIn(key));
     },
   };
+}
+
+/** @throws UsageError `tokens-invalid` */
+function assertToken(token: unknown): void {
+  if (token === undefined || typeof token === "string") return;
+  throw new UsageError("tokens-invalid", `A token store got ${kindOf(token)}, expected a text or undefined.`, {
+    fix: "Give `set` the text of the token: await a promise first.",
+  });
 }
 
 const PREFIX = "sync ";

@@ -172,6 +172,19 @@ test.each([
   [(lists: ReceiverLists) => lists.blockedLanes({ after: "7" }), "for `after`, expected the `next` of a page"],
   [(lists: ReceiverLists) => lists.gaps({ limit: 0.5 }), "lists.gaps got limit 0.5"],
   [(lists: ReceiverLists) => lists.gaps({ family: "email" } as object), 'got "family", which is no option'],
+  [
+    (lists: ReceiverLists) => lists.gaps({ families: "email" as never }),
+    "got a text for `families`, expected a list of texts",
+  ],
+  [
+    (lists: ReceiverLists) => lists.gaps({ families: [7] as never }),
+    "got a list for `families`, expected a list of texts",
+  ],
+  [
+    (lists: ReceiverLists) => lists.gaps({ accountId: Promise.resolve(7) as never }),
+    "got a promise for `accountId`, expected",
+  ],
+  [(lists: ReceiverLists) => lists.gaps({ after: 7 as never }), "got 7 for `after`, expected the `next` of a page"],
   [(lists: ReceiverLists) => lists.clearGaps([{}] as never), "expected gaps that lists.gaps gave"],
 ])("refuses invalid arguments (%#)", async (call, message) => {
   const { receiver } = rig();

@@ -71,6 +71,13 @@ describe("postgresTokens", () => {
     ]);
   });
 
+  test("refuse a token that is no text", async () => {
+    const tokens = postgresTokens((await database()).open());
+    for (const token of [Promise.resolve("token"), 7, null])
+      await expect(tokens.set("2002 a", token as never)).rejects.toMatchObject({ code: "tokens-invalid" });
+    expect(await tokens.get("2002 a")).toBeUndefined();
+  });
+
   test("let a sync go on in another process where the first one stopped", async () => {
     const { url, requests } = await startService(({ method }) => ({
       json:

@@ -332,6 +332,18 @@ describe("sqliteTokens", () => {
     expect(await errorOf(tokens.set("a", "b"))).toMatchObject({ code: "epoch-stale" });
   });
 
+  test("refuse a token that is no text", async () => {
+    const receiver = createReceiver({ secret: "s", inbox: sqliteInbox(join(folderFor(), "inbox.db")), log: false });
+    onTestFinished(async () => void (await receiver.close()));
+    await receiver.start();
+    for (const tokens of [sqliteTokens(receiver), memoryTokens()])
+      expect(await errorOf(tokens.set("a", Promise.resolve("token") as never))).toMatchObject({
+        name: "UsageError",
+        code: "tokens-invalid",
+        message: /a promise.*expected a text or undefined/,
+      });
+  });
+
   test("need sqliteInbox", () => {
     const receiver = createReceiver({ secret: "s", inbox: memoryInbox(), log: false });
     expect(() => sqliteTokens(receiver)).toThrow(expect.objectContaining({ code: "tokens-unavailable" }));

@@ -1,4 +1,4 @@
-import { assertOptions, kindOf, wholeNumber } from "../../assert.ts";
+import { assertOptions, kindOf, wholeNumber, type GivenText } from "../../assert.ts";
 import type { Clock } from "../../clock.ts";
 import { toJob } from "../../dispatch/calls/job-view.ts";
 import { UsageError } from "../../errors.ts";
@@ -51,6 +51,11 @@ export function createLists({ open, pages, subscriptions, watch, clock }: Receiv
     async gaps(page = {}) {
       const where = "lists.gaps";
       assertOptions(where, page, { families: true, accountId: true, limit: true, after: true });
+      const { families = [], accountId = 0, after = "" } = page;
+      if (!Array.isArray(families) || !families.every((family) => typeof family === "string"))
+        throw invalid({ where, name: "families", value: families }, "a list of texts");
+      if (!Number.isSafeInteger(accountId)) throw invalid({ where, name: "accountId", value: accountId }, "its number");
+      if (typeof after !== "string") throw invalid({ where, name: "after", value: after }, "the `next` of a page");
       const query = { ...page, limit: toLimit(where, page.limit) };
       const { gaps } = await open();
       if (gaps === undefined) return { gaps: [] };
@@ -120,10 +125,11 @@ function toLimit(where: string, value: number | undefined): number {
 function toPlace(where: string, after: unknown): NonNullable<BlockedQuery["after"]> {
   const [, runAt, id] = (typeof after === "string" ? /^(\d{1,16})-(\d{1,16})$/.exec(after) : null) ?? [];
   if (runAt !== undefined && id !== undefined) return { runAt: Number(runAt), id };
-  throw new UsageError(
-    "option-invalid",
-    `${where} got ${kindOf(after)} for \`after\`, expected the \`next\` of a page.`,
-  );
+  throw invalid({ where, name: "after", value: after }, "the `next` of a page");
+}
+
+function invalid({ where, name, value }: GivenText, expected: string): UsageError {
+  return new UsageError("option-invalid", `${where} got ${kindOf(value)} for \`${name}\`, expected ${expected}.`);
 }
 
 function toTombstoneInfo({ source, since, lastHit, ...one }: Tombstone): TombstoneInfo {
