@@ -207,7 +207,7 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "too-many-connections": ["StorageError", "`postgresInbox`: the server has no connection to spare"],
   "not-transactional": [
     "HooklineError",
-    "`complete` got a context that is not of a handler on a `postgresInbox`, or no open transaction",
+    "`complete` got a context that is not of a handler on a `postgresInbox`, no open transaction, or one in another database",
   ],
   "disk-failed": ["StorageError", "`sqliteInbox`: reading or writing failed; the file is reopened"],
   "file-corrupt": ["StorageError", "`sqliteInbox`: the file is damaged, and is left as it is"],

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { completionOf, type Claim, type CompletedCall, type Transactional } from "../../../src/adapter.ts";
 import { HooklineError, type Context } from "../../../src/index.ts";
 import type { Queries } from "./connection/pool.ts";
+import { DATABASE } from "./schema/tables.ts";
 import type { TransactionLike } from "./transaction-like.ts";
 
 /**
@@ -11,7 +12,7 @@ import type { TransactionLike } from "./transaction-like.ts";
  * @param tx a client of `pg` with an open transaction, or what `fromKysely` and the others make of another library's
  * @throws HooklineError `claim-lost` when the jobs were taken away: the transaction must roll back
  * @throws HooklineError `not-transactional` for a context of another inbox, of `receiver.handle` or of a test, and where no transaction is
- *   open, as on a pool: nothing was changed
+ *   open, as on a pool, or it is in another database: nothing was changed
  * @example
  * receiver.on("email", async (event, ctx) => {
  *   const client = await pool.connect();
@@ -43,11 +44,17 @@ interface JobPlace {
   readonly id: number;
 }
 
+interface Claimed {
+  readonly worker: number;
+  readonly database: string;
+  readonly rows: readonly JobPlace[];
+}
+
 export interface TransactionsDeps {
   readonly ident: () => string;
   readonly queries: Queries;
-  /** The rows of a claim's jobs, and the worker that has claimed them; undefined once the claim has ended. */
-  readonly claimed: (claim: Claim) => { readonly worker: number; readonly rows: readonly JobPlace[] } | undefined;
+  /** The rows of a claim's jobs, and the worker that has claimed them in its database; undefined once the claim has ended. */
+  readonly claimed: (claim: Claim) => Claimed | undefined;
   /** Its rows are to go, perhaps: that they are gone does not mean that the claim was lost. */
   readonly completed: (claim: Claim) => void;
   /** Before another look at a transaction that is open. */
@@ -62,14 +69,16 @@ export function createTransactions({ ident, queries, claimed, completed, pause }
   return {
     async complete(call, transaction) {
       const places = placesOf(call);
-      const worker = claimed(call.claim)?.worker;
-      if (worker === undefined || places === undefined) throw claimLost();
+      const { worker, database } = claimed(call.claim) ?? {};
+      if (database === undefined || places === undefined) throw claimLost();
       const mark = randomUUID();
       await transaction.query(MARK_SQL, [mark]);
       completed(call.claim);
-      const { rows } = await transaction.query(completeSql(ident()), [JSON.stringify({ worker, jobs: places, mark })]);
-      const [row] = rows as readonly { readonly gone: number; readonly open: number }[];
+      const given = JSON.stringify({ worker, database, jobs: places, mark });
+      const { rows } = await transaction.query(completeSql(ident()), [given]);
+      const [row] = rows as readonly { readonly gone: number; readonly open: number; readonly database: string }[];
       if (Number(row?.open) !== 1) throw noTransaction();
+      if (row?.database !== database) throw otherDatabase(row?.database, database);
       if (Number(row?.gone) !== places.length) throw claimLost();
     },
     async isCompleted(call) {
@@ -107,14 +116,15 @@ const completeSql = (ident: string): string => /* sql */ `
 with ${GIVEN},
 mine as materialized (
   select id from ${ident}.shard
-  where id in (select shard from given) and owner = ($1::text::jsonb->>'worker')::bigint and ${IS_MARKED} for share
+  where id in (select shard from given) and owner = ($1::text::jsonb->>'worker')::bigint and ${IS_MARKED}
+    and ${DATABASE} = $1::text::jsonb->>'database' for share
 ),
 found as (
   select job.at from given join mine on mine.id = given.shard cross join lateral (
     select ctid as at from ${ident}.job where job.shard = given.shard and job.id = given.id for update offset 0) as job
 ),
 gone as (delete from ${ident}.job using found where job.ctid = found.at returning 1)
-select count(*)::int as gone, (${IS_MARKED})::int as open from gone`;
+select count(*)::int as gone, (${IS_MARKED})::int as open, ${DATABASE} as database from gone`;
 
 const lookSql = (ident: string): string => /* sql */ `
 with ${GIVEN},
@@ -128,6 +138,13 @@ select (select count(*)::int from free) as free, (
 function noTransaction(): HooklineError {
   return new HooklineError("not-transactional", "No transaction is open: `complete` has changed nothing.", {
     fix: 'Run "begin" on a client of the pool and pass that client, or pass what the transaction of your library gives: not the pool, nor the database object.',
+  });
+}
+
+function otherDatabase(actual: string | undefined, expected: string): HooklineError {
+  const text = `The transaction is in the database ${actual}, expected the inbox's, ${expected}: \`complete\` has changed nothing.`;
+  return new HooklineError("not-transactional", text, {
+    fix: "Pass a client of the inbox's own database. Where only its server was started anew, let the error leave the handler: the job runs again.",
   });
 }
 

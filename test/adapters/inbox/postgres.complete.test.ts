@@ -3,8 +3,10 @@ import type { Claim, ClaimedJob } from "hookline/adapter";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { complete, createTransactions } from "../../../adapters/inbox/postgres/complete.ts";
-import { createPool, type Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { oneRow } from "../../../adapters/inbox/postgres/connection/one-row.ts";
+import { createPool, type Pool, type Queries } from "../../../adapters/inbox/postgres/connection/pool.ts";
 import { prepareSchema } from "../../../adapters/inbox/postgres/schema/migrate.ts";
+import { DATABASE } from "../../../adapters/inbox/postgres/schema/tables.ts";
 import { eventually } from "../../support/eventually.ts";
 import { newDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { emails, rig } from "../../support/rig.ts";
@@ -17,11 +19,14 @@ const pause = (): Promise<void> => new Promise((resolve) => void setImmediate(re
 let database: TestDatabase;
 let pool: Pool;
 let ident: string;
+/** Where the worker is registered. */
+let home: string;
 
 beforeAll(async () => {
   database = await newDatabase();
   pool = createPool({ connection: { ...database }, max: 3, applicationName: "hookline test" });
   ident = await prepareSchema(pool, { schema: "hookline", name: "default", migrate: true });
+  home = (await oneRow<{ home: string }>(pool, `select ${DATABASE} as home`)).home;
   await pool.query("create table effect (job bigint)");
 });
 afterAll(async () => {
@@ -29,14 +34,20 @@ afterAll(async () => {
   await database.drop();
 });
 beforeEach(async () => {
-  await pool.query(`truncate effect, ${ident}.job`);
-  await pool.query(`update ${ident}.shard set owner = $1`, [ME]);
+  await pool.query("truncate effect");
+  await fill(pool);
+});
+
+/** Jobs of this worker, and no others. */
+async function fill(queries: Queries): Promise<void> {
+  await queries.query(`truncate ${ident}.job`);
+  await queries.query(`update ${ident}.shard set owner = $1`, [ME]);
   for (const id of [11, 12, 13])
-    await pool.query(
+    await queries.query(
       `insert into ${ident}.job (shard, id, writer, day, delivery, entry, type, consumer, received_at) values ($1, $2, 1, 1, 1, 0, 'email.created', 'default', 0)`,
       [SHARD, id],
     );
-});
+}
 
 describe("a transaction of the application", () => {
   test("that commits has its effect, and ends all jobs of the call, and no other", async () => {
@@ -121,6 +132,32 @@ describe("without an open transaction nothing is ended, and the call says so:", 
     });
     expect(await jobs()).toEqual([11, 12, 13]);
   }
+});
+
+test("a transaction in another database, of the same schema and ids, ends nothing there, and the call says so", async () => {
+  const tenant = await newDatabase();
+  const other = createPool({ connection: { ...tenant }, max: 1, applicationName: "hookline test" });
+  onTestFinished(async () => {
+    await other.close();
+    await tenant.drop();
+  });
+  await prepareSchema(other, { schema: "hookline", name: "default", migrate: true });
+  await fill(other);
+  const { transactions, call } = claiming([11]);
+  const client = await transaction("select 1", tenant);
+  await expect(transactions.complete(call, client)).rejects.toMatchObject({
+    name: "HooklineError",
+    code: "not-transactional",
+    message: expect.stringMatching(
+      /^The transaction is in the database hookline_test_.*, expected the inbox's, hookline_test_/,
+    ),
+  });
+  await client.query("commit");
+  expect([await jobs(other), await jobs()]).toEqual([
+    [11, 12, 13],
+    [11, 12, 13],
+  ]);
+  expect(await transactions.isCompleted(call)).toBe(false);
 });
 
 describe("a claim that was lost refuses the transaction, and nothing happened once that rolls back:", () => {
@@ -208,8 +245,8 @@ describe("complete", () => {
 
 let open: pg.Client[] = [];
 
-async function transaction(statement: string): Promise<pg.Client> {
-  const client = new pg.Client(database);
+async function transaction(statement: string, on = database): Promise<pg.Client> {
+  const client = new pg.Client(on);
   open.push(client);
   onTestFinished(async () => {
     open = open.filter((one) => one !== client);
@@ -230,7 +267,7 @@ function claiming(ids: readonly number[], ofCall = ids) {
   const transactions = createTransactions({
     ident: () => ident,
     queries: pool,
-    claimed: () => (hasEnded ? undefined : { worker: ME, rows }),
+    claimed: () => (hasEnded ? undefined : { worker: ME, database: home, rows }),
     completed: () => {},
     pause() {
       looks += 1;
@@ -249,6 +286,6 @@ async function effects(): Promise<readonly number[]> {
   return (await pool.query<{ job: number }>("select job from effect order by 1")).map(({ job }) => job);
 }
 
-async function jobs(): Promise<readonly number[]> {
-  return (await pool.query<{ id: number }>(`select id from ${ident}.job order by 1`)).map(({ id }) => id);
+async function jobs(queries: Queries = pool): Promise<readonly number[]> {
+  return (await queries.query<{ id: number }>(`select id from ${ident}.job order by 1`)).map(({ id }) => id);
 }

@@ -24,6 +24,9 @@ export function inLiteral(ident: string): string {
 /** When the server started: after a fail-over it is another one, which may lack what was confirmed last and give its ids anew. */
 export const SERVER = "(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint";
 
+/** Which database of which server, in words: ids of one say nothing in another. */
+export const DATABASE = `(current_database()::text || to_char(pg_postmaster_start_time() at time zone 'UTC', ' "(server started" YYYY-MM-DD HH24:MI:SS.US")"'))`;
+
 /** Version 2: counts of what ended, indexes of what failed; and a lane of any length has a window. Who waits for the row of the version has no lock on windows yet. */
 export function hashLaneWindows(ident: string): string {
   return `

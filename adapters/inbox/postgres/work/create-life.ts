@@ -13,6 +13,8 @@ import { BEAT_MS } from "./intervals.ts";
 /** One registration as a worker. What awaits must see that it is still the current one. */
 export interface Life {
   readonly id: number;
+  /** In which it is registered. */
+  readonly database: string;
   readonly lanes: Lanes;
   readonly recent: RecentDeliveries;
   /** What this process stored, and memory may not have yet. */
@@ -56,6 +58,7 @@ const FULL_LOOKS = { least: 10, most: 600 };
 export interface LifeDeps {
   /** When the server started that it is registered on. */
   readonly server: number;
+  readonly database: string;
   readonly ident: () => string;
   readonly pool: Pool;
   /** Of one connection. */
@@ -119,6 +122,7 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
   };
   const life: Life = {
     id,
+    database: deps.database,
     lanes,
     recent: createRecentDeliveries(),
     stored: [],

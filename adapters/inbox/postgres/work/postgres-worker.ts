@@ -96,10 +96,11 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   async function beginNow(): Promise<void> {
     const given = worker;
     const handled = toHandled(worker?.handled);
-    const { id, server } = await membership.register(handled);
+    const { id, server, database } = await membership.register(handled);
     if (worker !== given) return membership.leave(id, false);
     const mine = createLife(id, createOtherWorkers({ id, handled }), {
       server,
+      database,
       ident,
       pool,
       steps: stepPool,

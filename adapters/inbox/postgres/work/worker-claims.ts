@@ -67,7 +67,7 @@ export function createWorkerClaims({
     claimed(claim) {
       const mine = life();
       const rows = mine?.lanes.rowsOf(claim);
-      return mine === undefined || rows === undefined ? undefined : { worker: mine.id, rows };
+      return mine === undefined || rows === undefined ? undefined : { worker: mine.id, database: mine.database, rows };
     },
     completed: (claim) => void completed.add(claim),
   });

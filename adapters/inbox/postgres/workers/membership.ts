@@ -2,7 +2,7 @@ import type { StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isFileFailure, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
-import { EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
+import { DATABASE, EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
 import type { Handled, LiveWorker } from "./other-workers.ts";
 
 /** A worker that did not commit for so long is taken over, milliseconds. */
@@ -12,7 +12,7 @@ export const DEFAULT_GONE_MS = 1_250;
 
 /** Who works, and on what. */
 export interface Membership {
-  /** @returns with when the server started */
+  /** @returns with when the server started, and which database it is */
   register(handled: Handled | null): Promise<Registration>;
   /** Looks at the others: declares those dead whose heart stands still, takes its share of free shards, and says which of its own are too many. */
   tick(me: number, mine: Mine): Promise<Share>;
@@ -23,6 +23,7 @@ export interface Membership {
 interface Registration {
   readonly id: number;
   readonly server: number;
+  readonly database: string;
 }
 
 interface Mine {
@@ -136,7 +137,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     async register(handled) {
       return oneRow<Registration>(
         pool,
-        `insert into ${ident()}.worker (handled) values ($1) returning id, ${SERVER} as server`,
+        `insert into ${ident()}.worker (handled) values ($1) returning id, ${SERVER} as server, ${DATABASE} as database`,
         [handled === null ? null : JSON.stringify(handled)],
       );
     },
