@@ -52,6 +52,8 @@ interface Waiting {
   /** Failures while something else was settled. */
   fairTries: number;
   lastError: unknown;
+  /** For `health()`, once the inbox refuses it for long: others that are settled do not hide it. */
+  own: ReturnType<InboxWatch["own"]> | undefined;
 }
 
 /** Settlements of one turn of the event loop share a commit, where a commit costs anything. */
@@ -92,6 +94,7 @@ export function createSettleQueue(
     if (typeof result !== "boolean") return false;
     waiting.report = undefined;
     watch.moved("settle", result);
+    waiting.own?.moved();
     if (result) held += 1;
     answered(() => {
       report(result);
@@ -106,7 +109,11 @@ export function createSettleQueue(
       waiting.lastError = error;
       watch.failed("settle", error);
       waiting.tries += 1;
-      if (waiting.tries === SURE_TRIES) unsettled(waiting.settlement.claim);
+      if (waiting.tries === SURE_TRIES) {
+        unsettled(waiting.settlement.claim);
+        waiting.own = watch.own("complete", "A job whose handler has ended");
+      }
+      waiting.own?.failed(error);
       log.error({ err: error, code: "settle-failed" }, "the inbox failed to settle a job: it is tried again");
       clock.setTimer(() => void settleAlone(waiting, heldBefore), tryAgainMs);
     });
@@ -155,7 +162,7 @@ export function createSettleQueue(
   }
 
   return function settle(settlement, then) {
-    const waiting: Waiting = { settlement, report: then, tries: 0, fairTries: 0, lastError: undefined };
+    const waiting: Waiting = { settlement, report: then, tries: 0, fairTries: 0, lastError: undefined, own: undefined };
     batcher.put(waiting, (result) => {
       if (!end(waiting, result)) failed(waiting, result);
     });

@@ -85,7 +85,7 @@ export function createUnhandledSweep(
       } catch (error) {
         if (pause.isOver) return;
         faultLog.error({ err: error, code: "inbox-failed" }, "unhandled jobs could not be reopened: it is tried again");
-        failing ??= watch.own("complete", "An unhandled job that has a handler now");
+        failing ??= watch.own("reopen", "An unhandled job that has a handler now");
         failing.failed(error);
         const [first] = page;
         if (limit === 1 && first !== undefined) {

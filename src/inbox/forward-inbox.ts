@@ -30,7 +30,7 @@ export function forwardInbox<K extends StorageKind = "network">(
   /** All that are refused together have one reason. */
   async function send(stored: readonly StoredDelivery[]): Promise<readonly Result[]> {
     try {
-      const results = (await store(stored)) ?? undefined;
+      const results = (await store([...stored])) ?? undefined; // its own list: it may take its items out, one by one
       if (results === undefined) return stored.map(() => TAKEN);
       const error = checkResults(results, stored.length);
       return error === undefined ? results : stored.map(() => ({ status: "rejected", reason: error }));

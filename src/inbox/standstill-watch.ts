@@ -6,7 +6,7 @@ import { catchRejection } from "../thrown.ts";
 type InboxStep = "store" | "expand" | "claim" | "settle";
 
 /** Steps of one job, or of one call: whether others move says nothing of them. */
-type OwnStep = "complete" | "unsubscribe";
+type OwnStep = "complete" | "reopen" | "unsubscribe";
 
 /** A step that is due and does not move. */
 export interface Standstill {

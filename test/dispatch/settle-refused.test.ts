@@ -44,6 +44,18 @@ test("a success that is not settled for minutes is no dead letter, though others
   expect(receiver.stats()).toMatchObject({ dead: 0, failed: 0 });
 });
 
+test("an outcome that is refused for long is seen in health, until it is taken", async () => {
+  let isLocked = true;
+  const { receiver, minutes } = await handled(() => isLocked);
+  await minutes(1);
+  const { problems, live } = await receiver.health();
+  expect([problems.map(({ code }) => code), live]).toEqual([["no-progress"], true]);
+  expect(problems[0]?.message).toContain("A job whose handler has ended was not settled for");
+  isLocked = false;
+  await minutes(0.1);
+  expect((await receiver.health()).problems).toEqual([]);
+});
+
 test("an outcome that is never taken, while others are, ends as a dead letter that listeners, observers and counters see", async () => {
   const { receiver, told, minutes, log } = await handled(({ outcomes }) => outcomes[0]?.to !== "dead");
   await minutes(11);

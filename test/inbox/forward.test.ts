@@ -41,6 +41,24 @@ describe("forwardInbox", () => {
     expect(stored).toMatchObject([{ expanded: false }, { expanded: false }]);
   });
 
+  test("whose function takes the deliveries out of its list answers each of them all the same", async () => {
+    const queued: string[] = [];
+    const inbox = asWriting(
+      forwardInbox(async (deliveries) => {
+        const list = deliveries as StoredDelivery[];
+        while (list.length > 0) {
+          const [first] = list.splice(0, 2);
+          if (first?.bodyBase64 === Buffer.from("bad").toString("base64")) throw new Error("throttled");
+          queued.push(first?.bodyBase64 ?? "");
+        }
+      }),
+    );
+    const given = (...texts: string[]) => texts.map((text) => ({ delivery: makeDelivery(text), events: undefined }));
+    const isStored = (results: Awaited<ReturnType<typeof inbox.store>>) => results.map((one) => "id" in one);
+    expect(isStored(await inbox.store(given("a", "b", "c")))).toEqual([true, true, true]);
+    expect(isStored(await inbox.store(given("a", "b", "bad")))).toEqual([true, true, false]);
+  });
+
   test.each([
     ["rejects", () => Promise.reject(new Error("throttled"))],
     [

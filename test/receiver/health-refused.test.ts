@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { codesOf, problemsOf, toReported } from "../support/health.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
 import { rig, type Rig, type RigOptions } from "../support/rig.ts";
-import { hungInbox } from "../support/stub-inboxes.ts";
+import { hungInbox, stubInbox } from "../support/stub-inboxes.ts";
 
 const MINUTE_MS = 60_000;
 const SECRET = "a signing secret";
@@ -103,6 +103,44 @@ describe("what repeats for ever is a problem while it happened within the last 1
       problems: [toReported("inbox-too-small", "Seen once at 2026-05-06T07:08:09.000Z.")],
     });
     await pass(10 * MINUTE_MS);
+    expect(await codesOf(receiver)).toEqual([]);
+  });
+
+  test("storage that is late each time is reported until a delivery is stored in time, though all are stored", async () => {
+    let delayMs = 20;
+    const inbox = stubInbox((own) => ({
+      async store(deliveries) {
+        const results = await own.store(deliveries);
+        if (delayMs > 0) await new Promise<void>((resolve) => void clock.setTimer(resolve, delayMs));
+        return results;
+      },
+    }));
+    const { receiver, clock, pass, offer } = rig({ inbox, storeTimeoutMs: 10 });
+    receiver.on("email", () => {});
+    await receiver.start();
+    for (let count = 1; count <= 3; count += 1) {
+      const replies = [offer(), offer()];
+      await pass(30);
+      expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([503, 503]);
+      expect([receiver.stats().stored, await codesOf(receiver)]).toEqual([2 * count, ["storage-failing"]]);
+    }
+    delayMs = 0;
+    expect(await offer()).toMatchObject({ status: 200 });
+    expect(await codesOf(receiver)).toEqual([]);
+  });
+
+  test("five bodies in a row that are late: until a delivery is answered 200", async () => {
+    const { receiver, clock, pass, send } = rig({ bodyTimeoutMs: 10 });
+    receiver.on("email", () => {});
+    await receiver.start();
+    for (let count = 1; count <= 5; count += 1) {
+      expect(await codesOf(receiver)).toEqual([]);
+      const reply = receiver.receive({ ...signed(clock.date()), body: () => new Promise(() => {}) });
+      await pass(10);
+      expect(await reply).toMatchObject({ status: 408 });
+    }
+    expect(await codesOf(receiver)).toEqual(["bodies-late"]);
+    await send();
     expect(await codesOf(receiver)).toEqual([]);
   });
 

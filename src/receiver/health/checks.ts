@@ -97,7 +97,7 @@ const REFUSED: readonly {
 /** Recent refusals that will not end by themselves. @param current codes of the problems that hold now */
 export function checkRefusals(recent: RecentRefusals, current: ReadonlySet<string>): readonly Problem[] {
   const problems: Problem[] = [];
-  if (recent.sinceStored(["storage-failed", "storage-late"])) problems.push(toProblem("storage-failing"));
+  if (recent.isStorageFailing) problems.push(toProblem("storage-failing"));
   for (const { problem, refusals, unless = "" } of REFUSED) {
     const found = current.has(unless) ? undefined : recent.of(refusals);
     if (found !== undefined) problems.push(toProblem(problem, { detail: seen(found.count, found.at), fix: found.fix }));
@@ -106,6 +106,9 @@ export function checkRefusals(recent: RecentRefusals, current: ReadonlySet<strin
   // One that fails beside others that do not is retried: by its redelivery.
   if (unhandled !== undefined && unhandled.sinceAcknowledged >= MIN_REPEATS)
     problems.push(toProblem("handlers-failing", { detail: seen(unhandled.sinceAcknowledged, unhandled.at) }));
+  const late = recent.of(["body-late"]);
+  if (late !== undefined && late.sinceAcknowledged >= MIN_REPEATS)
+    problems.push(toProblem("bodies-late", { detail: seen(late.sinceAcknowledged, late.at) }));
   const forged = recent.of(FORGED);
   // Next to deliveries with a valid signature, invalid ones are another client's.
   if (forged !== undefined && forged.sinceAcknowledged >= MIN_REPEATS)

@@ -98,6 +98,11 @@ export const PROBLEMS = {
       "Within the last 10 minutes handlers failed, or took longer than `timeoutMs`, for each delivery: those got 503, as the answer waits for the handlers.",
     fix: "See the cause in the log; `stuck` counts handlers that ignore their signal. All of a delivery runs again when it is redelivered.",
   },
+  "bodies-late": {
+    message:
+      "Within the last 10 minutes bodies did not arrive in time, and no delivery was answered 200: those got 408.",
+    fix: REFUSALS["body-late"].fix,
+  },
   internal: {
     message: "Within the last 10 minutes a function in this receiver's options threw: those deliveries got 503.",
     fix: "See the cause in the log; nothing was acknowledged.",

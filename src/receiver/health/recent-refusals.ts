@@ -10,10 +10,10 @@ export interface RecentRefusals {
   record(refused: Refused): void;
   /** Those with these codes within the last ten minutes. */
   of(codes: readonly RefusalCode[]): Recent | undefined;
-  /** Whether a request was refused with one of these codes after the last delivery was stored, however long ago. */
-  sinceStored(codes: readonly RefusalCode[]): boolean;
+  /** A delivery could not be stored in time, and none was since, however long ago. */
+  readonly isStorageFailing: boolean;
   /**
-   * A delivery could not be stored although the receiver seemed ready, and none was stored since. Ends after a while, because only
+   * A delivery could not be stored although the receiver seemed ready, and none was since, not even late. Ends after a while, because only
    * another delivery can show that storing works again.
    */
   readonly isStorageInDoubt: boolean;
@@ -42,7 +42,9 @@ export interface RecentRefusalsDeps {
 }
 
 export function createRecentRefusals({ counters, clock, isReady }: RecentRefusalsDeps): RecentRefusals {
-  const byCode = new Map<RefusalCode, Recent & { readonly acknowledged: number; readonly stored: number }>();
+  const byCode = new Map<RefusalCode, Recent & { readonly acknowledged: number }>();
+  /** What was stored when a delivery could not be; `late` of those that were refused may still be stored, which is no success. */
+  let failure: { readonly stored: number; readonly late: number } | undefined;
   let unexpected: { readonly at: number; readonly stored: number } | undefined;
 
   const acknowledged = (): number => (counters.answered[200] ?? 0) + (counters.answered[422] ?? 0);
@@ -51,6 +53,9 @@ export function createRecentRefusals({ counters, clock, isReady }: RecentRefusal
     const age = clock.now() - at;
     return age >= 0 && age < ms; // A negative age means that the wall clock was set back: the true age is unknown.
   }
+
+  /** Stores that may still be late: below 0 one was in time. */
+  const lateLeft = (): number => (failure === undefined ? -1 : failure.late - (counters.stored - failure.stored));
 
   return {
     record({ code, cause }) {
@@ -63,10 +68,11 @@ export function createRecentRefusals({ counters, clock, isReady }: RecentRefusal
         at: clock.now(),
         fix: fixOf(cause),
         acknowledged: now,
-        stored: counters.stored,
       });
-      if ((code === "storage-failed" || code === "storage-late") && isReady())
-        unexpected = { at: clock.now(), stored: counters.stored };
+      if (code !== "storage-failed" && code !== "storage-late") return;
+      const late = Math.max(lateLeft(), 0) + (code === "storage-late" ? 1 : 0);
+      failure = { stored: counters.stored, late };
+      if (isReady()) unexpected = { at: clock.now(), stored: counters.stored };
     },
     of(codes) {
       const found = codes.flatMap((code) => byCode.get(code) ?? []).filter(({ at }) => isWithin(WINDOW_MS, at));
@@ -80,7 +86,9 @@ export function createRecentRefusals({ counters, clock, isReady }: RecentRefusal
         fix: newest.fix,
       };
     },
-    sinceStored: (codes) => codes.some((code) => byCode.get(code)?.stored === counters.stored),
+    get isStorageFailing() {
+      return lateLeft() >= 0;
+    },
     get isStorageInDoubt() {
       return unexpected?.stored === counters.stored && isWithin(DOUBT_MS, unexpected.at);
     },

@@ -12,6 +12,7 @@ const DONE: Readonly<Record<Standstill["step"], string>> = {
   claim: "started",
   settle: "settled",
   complete: "settled",
+  reopen: "reopened",
   unsubscribe: "unsubscribed",
 };
 

@@ -103,7 +103,7 @@ describe.each(RELEASED)("a file of version %i", (version) => {
     const file = releasedFile(version);
     const old = startNode(["test/adapters/inbox/holding-process.ts", file]);
     await old.says("out", /\n/);
-    const busy = { code: "file-busy", fix: expect.stringContaining("Stop every process of the older version") };
+    const busy = { code: "file-busy", fix: expect.stringContaining("stop every process of the older version") };
     expect(() => upgrade(file)).toThrow(expect.objectContaining(busy));
     expect(versionIn(file)).toBe(CURRENT.version);
     old.kill("SIGKILL");
