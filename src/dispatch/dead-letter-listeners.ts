@@ -4,21 +4,49 @@ import type { DispatchDeps } from "./dispatch-deps.ts";
 import type { CallJobs } from "./job-reporter.ts";
 import { toJobOf } from "./calls/job-view.ts";
 
-type ListenerDeps = Pick<DispatchDeps, "onDead" | "log" | "clock"> & {
+type ListenerDeps = Pick<DispatchDeps, "onDead" | "log" | "clock">;
+
+interface ListenerLimits {
   /** The handler's. Where it is 0, listeners have 30 s all the same, and never more than 5 min: the jobs wait for them. */
   readonly timeoutMs: number;
-};
+}
 
 const LISTENERS_MS = { unlimited: 30_000, most: 5 * 60_000 };
+
+const MANY = 256;
+
+/** The listeners of `onDead`. */
+export interface DeadLetterListeners {
+  /** Resolves when they are waited for no more; never rejects. */
+  call(call: CallJobs, outcomes: readonly JobOutcome[], limits: ListenerLimits): Promise<void>;
+  /** Those of {@link MANY} calls are waited for: all of them count a death if the process dies. */
+  readonly areMany: boolean;
+}
+
+/** @param failed a job could not be read */
+export function createDeadLetterListeners(deps: ListenerDeps, failed: (err: unknown) => void): DeadLetterListeners {
+  let calls = 0;
+
+  return {
+    async call(call, outcomes, limits) {
+      calls += 1;
+      await callDeadLetterListeners(call, outcomes, { ...deps, ...limits }).catch(failed);
+      calls -= 1;
+    },
+    get areMany() {
+      return calls >= MANY;
+    },
+  };
+}
 
 /**
  * Calls the listeners of each job of a call that is about to be marked dead, one after another, for `timeoutMs` in all, at most 5 min: a lane waits for a
  * thousand jobs no longer than for one. After it the jobs are marked, and the listeners that are left are called and not waited for.
  */
-export async function callDeadLetterListeners(
+async function callDeadLetterListeners(
   { jobs, events }: CallJobs,
   outcomes: readonly JobOutcome[],
-  { onDead, log, clock, ...limits }: ListenerDeps,
+  { onDead, log, clock, ...limits }: ListenerDeps & ListenerLimits,
 ): Promise<void> {
   if (onDead.length === 0) return;
   const timeoutMs = limits.timeoutMs === 0 ? LISTENERS_MS.unlimited : Math.min(limits.timeoutMs, LISTENERS_MS.most);

@@ -86,6 +86,24 @@ describe("onDead", () => {
     expect(handled).toEqual(["good-1", "good-2", "good-3"]);
   });
 
+  test("runs for no more than some 256 calls at a time: further ones keep their slots", async () => {
+    const { receiver, send, pass, inbox } = rig({ attempts: 1, concurrency: 2 });
+    const told: (() => void)[] = [];
+    receiver.on("email", () => Promise.reject(new GiveUp("no")));
+    receiver.onDead(() => new Promise<void>((resolve) => void told.push(resolve)));
+    await receiver.start();
+    for (let nth = 0; nth < 400; nth += 100)
+      await send(emails(...Array.from({ length: 100 }, (_, index) => `bad-${nth + index}`)));
+    await pass();
+    expect(told.length).toBeGreaterThan(255);
+    expect(told.length).toBeLessThan(260);
+    for (let index = 0; index < told.length; index += 1) {
+      told[index]?.();
+      await pass();
+    }
+    expect([told.length, inbox.stats().dead]).toEqual([400, 400]);
+  });
+
   test.each([
     ["`timeoutMs`", { timeoutMs: 2_000 }, 2_000],
     ["5 min, where `timeoutMs` is longer,", { timeoutMs: 2 ** 31 - 1 }, 300_000],

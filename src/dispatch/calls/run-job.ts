@@ -5,7 +5,7 @@ import type { Claim, JobOutcome, Settlement } from "../../inbox/port/claims.ts";
 import type { CallSpan } from "../../observe/instruments.ts";
 import type { Completions } from "./completions.ts";
 import { createContext } from "./context.ts";
-import { callDeadLetterListeners } from "../dead-letter-listeners.ts";
+import { createDeadLetterListeners } from "../dead-letter-listeners.ts";
 import type { DispatchDeps } from "../dispatch-deps.ts";
 import { nextTurn } from "../expand.ts";
 import type { RunLimits } from "../handlers.ts";
@@ -75,6 +75,7 @@ export function createJobRunner(
   const { instruments } = deps.observers;
   const calls = createCompactingMap<Claim, { readonly running: RunningCall; readonly jobs: number }>();
   const retryTime = createRetryTime(clock);
+  const listeners = createDeadLetterListeners(deps, reportInvalid);
   /** Warned of, once for each consumer and type: a whole backlog may have no handler. */
   const warned = new Set<string>();
   const lost = new WeakSet<Claim>();
@@ -92,10 +93,11 @@ export function createJobRunner(
     const { registration, jobs, events } = call;
     if (registration === undefined || claim.jobs[0].deaths >= MOST_DEATHS) {
       if (registration === undefined) markUnhandled(call);
-      else deadLetter(call, registration.limits);
-      free();
+      const told = registration && deadLetter(call, registration.limits);
+      freeAfter(told, free);
       return;
     }
+    let told: Promise<void> | undefined;
     const controller = new AbortController();
     const startedAt = clock.now();
     const facts = toFacts(call, registration, { signal: controller.signal, now: startedAt, retryTime });
@@ -111,20 +113,26 @@ export function createJobRunner(
       span,
       controller,
       timeoutMs: timeLimitOf(claim, registration.limits),
-      free,
+      free: () => freeAfter(told, free),
       ended: (result) => {
         calls.delete(claim);
         stuckEnded?.();
         const durationMs = clock.now() - startedAt;
         instruments.meter?.called(registration.consumer, durationMs);
         const end = (known: CallResult): void =>
-          guard(claim, () => finish(call, registration.limits, { result: known, durationMs, span }));
+          guard(claim, () => void (told = finish(call, registration.limits, { result: known, durationMs, span })));
         if (isCompleted?.() === true) endCompleted(call, result, end);
         else end(result);
       },
       overdue: () => void (stuckEnded = overdue(claim)),
     });
     if (running !== undefined) calls.set(claim, { running, jobs: jobs.length });
+  }
+
+  /** Where the listeners of very many calls run, further calls keep their slots until their own have ended. */
+  function freeAfter(told: Promise<void> | undefined, free: () => void): void {
+    if (told === undefined || !listeners.areMany) return free();
+    void told.then(free);
   }
 
   /** What an inbox gives may be damaged: a claim that cannot be run ends, and keeps no slot. @param failed called if it does */
@@ -160,7 +168,7 @@ export function createJobRunner(
       // For those that were to be dead the listeners were called before.
       const others = outcomes.map((outcome, index) => (own[index]?.to === "dead" ? toRelease() : outcome));
       settling += claim.jobs.length;
-      void tellListeners(call, others, { timeoutMs: 0 }).then(() => {
+      void listeners.call(call, others, { timeoutMs: 0 }).then(() => {
         settling -= claim.jobs.length;
         if (settling === 0 && calls.size === 0) ended();
       });
@@ -168,14 +176,6 @@ export function createJobRunner(
       reportInvalid(err);
     }
   };
-
-  function tellListeners(
-    call: CallJobs,
-    outcomes: readonly JobOutcome[],
-    { timeoutMs }: Pick<RunLimits, "timeoutMs">,
-  ): Promise<void> {
-    return callDeadLetterListeners(call, outcomes, { ...deps, timeoutMs }).catch(reportInvalid);
-  }
 
   /** The transaction may still be open. */
   function endCompleted(call: MergedCall, result: CallResult, end: (known: CallResult) => void): void {
@@ -190,7 +190,7 @@ export function createJobRunner(
       });
   }
 
-  function finish(call: MergedCall, limits: RunLimits, { span, ...ending }: Ending): void {
+  function finish(call: MergedCall, limits: RunLimits, { span, ...ending }: Ending): Promise<void> | undefined {
     const { claim, jobs } = call;
     const { result } = ending;
     deps.handlerEnded(call.events[0], result, claim.jobs[0].consumer);
@@ -202,23 +202,30 @@ export function createJobRunner(
     const outcomes = isReleased ? jobs.map(toRelease) : outcomesOf(jobs, result, rules);
     span?.end(lost.has(claim) ? "lost" : outcomes[0]?.to, result);
     const callsListeners = !lost.has(claim) && outcomes.some(({ to }) => to === "dead");
-    conclude(call, { ...ending, outcomes }, callsListeners ? limits : undefined);
+    return conclude(call, { ...ending, outcomes }, callsListeners ? limits : undefined);
   }
 
   /**
    * The process died each time that the job ran alone. After as many deaths again, listeners of onDead are not called: one of them may
    * be the cause.
    */
-  function deadLetter(call: MergedCall, limits: RunLimits): void {
+  function deadLetter(call: MergedCall, limits: RunLimits): Promise<void> | undefined {
     const { jobs } = call;
     const error = new HooklineError("process-died", "The process died each time that this job ran.");
     const outcomes = jobs.map((): JobOutcome => ({ to: "dead", error: toJobError(error, clock.now()) }));
     const isSafe = call.claim.jobs[0].deaths < 2 * MOST_DEATHS;
-    conclude(call, { result: { ok: false, error }, durationMs: 0, outcomes }, isSafe ? limits : undefined);
+    return conclude(call, { result: { ok: false, error }, durationMs: 0, outcomes }, isSafe ? limits : undefined);
   }
 
-  /** @param listenerLimits the handler's; undefined: listeners of onDead are not called */
-  function conclude(call: MergedCall, ending: EndedCall, listenerLimits: RunLimits | undefined): void {
+  /**
+   * @param listenerLimits the handler's; undefined: listeners of onDead are not called
+   * @returns when listeners are waited for no more
+   */
+  function conclude(
+    call: MergedCall,
+    ending: EndedCall,
+    listenerLimits: RunLimits | undefined,
+  ): Promise<void> | undefined {
     settling += call.claim.jobs.length;
     const settleCall = (): void => {
       settleJobs(call, ending.outcomes, (settled) => {
@@ -227,9 +234,9 @@ export function createJobRunner(
         if (ending.result.ok) succeeded += call.jobs.length;
       });
     };
-    if (listenerLimits === undefined) return settleCall();
+    if (listenerLimits === undefined) return void settleCall();
     void nextTurn().then(deferred);
-    void tellListeners(call, ending.outcomes, listenerLimits).then(settleCall);
+    return listeners.call(call, ending.outcomes, listenerLimits).then(settleCall);
   }
 
   /** Jobs of the claim that were not part of the call are released. */
