@@ -12,10 +12,11 @@ import { pageRoutes } from "./http/page-routes.ts";
 import { serveRoutes, type Route } from "./http/routes.ts";
 import { syncConfigRoutes } from "./sync-config/sync-config-routes.ts";
 import { stateOf } from "./subscriptions/subscription.ts";
+import { DEFAULT_PAGE_SIZE } from "./unified-api/pages.ts";
 import { unifiedRoutes, type ResolvedVariants } from "./unified-api/unified-routes.ts";
 
 const HOST = "127.0.0.1";
-const PAGE_SIZE = 50;
+
 /**
  * Starts an emulator of the service on a local port: accounts, subscriptions and signed deliveries, with the law of redelivery.
  *
@@ -43,7 +44,7 @@ export async function createEmulator(options: EmulatorOptions = {}): Promise<Emu
   });
   const api = [
     ...unifiedRoutes(service, {
-      pageSize: options.pageSize ?? PAGE_SIZE,
+      pageSize: options.pageSize ?? DEFAULT_PAGE_SIZE,
       variants: resolveVariants(options.variants),
       deltaSync: options.deltaSync ?? {},
     }),

@@ -77,13 +77,12 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
   let nextAccount = FIRST_ACCOUNT;
   const journal = createJournal((attempt) => deps.onAttempt?.(attempt));
   let random = createRandom(seed + 1);
-  const { timestamp = "kept", headOfLine = false, giveUpAfter = Infinity } = options.redelivery ?? {};
   const queue = createDeliveryQueue({
     clock,
     transport: deps.transport,
     journal,
     secret,
-    redelivery: { timestamp, headOfLine, giveUpAfter },
+    redelivery: options.redelivery,
     deliveryTimeoutMs: options.deliveryTimeoutMs ?? DELIVERY_TIMEOUT_MS,
     inOrder: virtual !== undefined,
     onUnsubscribed: unsubscribe,
@@ -168,7 +167,7 @@ export function createEmulatedService(options: EmulatorOptions, deps: EmulatedSe
       scheduled: new Map(),
       tracking: createTracking({ clock, random, announce: (event) => tell(account, ["/email/tracking"], event) }),
       random,
-      calls: createRateLimit(clock, options.callsPerSecond ?? Infinity),
+      calls: createRateLimit(clock, options.callsPerSecond),
       hasBodiesInLists,
       hasAccess: true,
       isPaid: true,

@@ -28,7 +28,7 @@ export interface Batcher<T, R> {
   drained(): Promise<void>;
 }
 
-/** Limits of one commit, so that one giant body does not delay the rest. */
+/** Limits of one commit, so that one giant body does not delay the rest. An inbox may put several of them into one transaction. */
 const MAX_ITEMS = 500;
 const MAX_BYTES = 4 * 1024 * 1024;
 

@@ -1,10 +1,10 @@
-import { isGoodToken, tokenOf } from "../protocol/handshake.ts";
+import { isGoodToken, TOKEN_HEADERS, tokenOf } from "../protocol/handshake.ts";
 import type { StoreResult } from "../inbox/port/delivery.ts";
 import type { AfterHandlers } from "./after-handlers.ts";
 import { checkHeaders } from "./check-headers.ts";
 import { admit } from "./check-wanted.ts";
 import { readBody } from "./body-limits.ts";
-import { REFUSALS, Refused } from "./refusals.ts";
+import { Refused, replyRefused } from "./refusals.ts";
 import type { Admitted, IngestDeps, RawRequest, Read, Reply } from "./types.ts";
 import { Decision } from "./unsubscribe-gate.ts";
 import { verifySignature } from "./verify-signature.ts";
@@ -80,18 +80,9 @@ function storeOrHandle(
   return afterHandlers === undefined ? deps.store(admitted) : deps.handleThenAnswer(admitted, afterHandlers);
 }
 
-/** In seconds. The service has its own backoff; this is for proxies and clients between it and the receiver. */
-const RETRY_AFTER_SECONDS = "10";
-
 const NO_HEADERS: Reply["headers"] = Object.freeze({});
 const STORED: Reply = Object.freeze({ status: 200, headers: NO_HEADERS, body: "" });
 const UNWANTED: Reply = Object.freeze({ status: 422, headers: NO_HEADERS, body: "" });
-/** Never `text/html`: whoever writes the URL chooses the token. */
-const TOKEN_HEADERS: Reply["headers"] = Object.freeze({
-  "Content-Type": "text/plain; charset=utf-8",
-  "X-Content-Type-Options": "nosniff",
-});
-
 /** Row 14 of the table of answers. A good token beside a stored body is echoed. */
 function replyStored(token: string | undefined): Reply {
   return isGoodToken(token) ? replyToken(token) : STORED;
@@ -105,12 +96,4 @@ function replyToken(token: string): Reply {
 /** Row 12: the only way to a 422. */
 function replyUnwanted(_decision: Decision): Reply {
   return UNWANTED;
-}
-
-/** All other rows. The log has the reason, the answer never. */
-function replyRefused({ code }: Refused): Reply {
-  const { status } = REFUSALS[code];
-  if (status === 405) return { status, headers: { Allow: "POST" }, body: "" };
-  if (status === 503) return { status, headers: { "Retry-After": RETRY_AFTER_SECONDS }, body: "" };
-  return { status, headers: NO_HEADERS, body: "" };
 }

@@ -156,6 +156,17 @@ export const REFUSALS = {
   },
 } satisfies Readonly<Record<string, Refusal>>;
 
+/** In seconds. The service has its own backoff; this is for proxies and clients between it and the receiver. */
+const RETRY_AFTER_SECONDS = "10";
+
+/** All other rows. The log has the reason, the answer never. */
+export function replyRefused({ code }: Refused): Reply {
+  const { status } = REFUSALS[code];
+  if (status === 405) return { status, headers: { Allow: "POST" }, body: "" };
+  if (status === 503) return { status, headers: { "Retry-After": RETRY_AFTER_SECONDS }, body: "" };
+  return { status, headers: {}, body: "" };
+}
+
 function unauthorized(problems: typeof SIGNATURE_PROBLEMS): Record<SignatureProblem, Refusal> {
   const entries = Object.entries(problems).map(([code, problem]) => [code, { status: 401, level: "warn", ...problem }]);
   return Object.fromEntries(entries) as Record<SignatureProblem, Refusal>;

@@ -4,6 +4,12 @@ const VALIDATION_PARAMETER = "validationToken";
 /** A longer token is refused. The service's have some 70 characters. */
 export const MAX_TOKEN_CHARACTERS = 1024;
 
+/** Of the answer. Never `text/html`: whoever writes the URL chooses the token. @see protocol 6.1 */
+export const TOKEN_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  "Content-Type": "text/plain; charset=utf-8",
+  "X-Content-Type-Options": "nosniff",
+});
+
 /**
  * The token of a verification request, form-decoded once; the first one if there are several. The empty text is a parameter without
  * a value, `undefined` is no parameter.

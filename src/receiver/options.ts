@@ -3,7 +3,7 @@ import { LONGEST_TIMER_MS, toClock, type Clock } from "../clock.ts";
 import { DEFAULT_GRACE_MS, DEFAULT_TIMEOUT_MS } from "../dispatch/calls/run-handler.ts";
 import { DEFAULT_CONCURRENCY } from "../dispatch/claims/prefetch.ts";
 import { assertLimits } from "../dispatch/handlers.ts";
-import { DEFAULT_RETRY_FOR_MS } from "../dispatch/retries/retry-policy.ts";
+import { DEFAULT_ATTEMPTS, DEFAULT_RETRY_FOR_MS } from "../dispatch/retries/retry-policy.ts";
 import { UsageError } from "../errors.ts";
 import { DEFAULT_GAP_LIMITS, type GapLimits } from "../gaps/gap-watch.ts";
 import type { Inbox, StorageKind, WorkingInbox } from "../inbox/port/inbox.ts";
@@ -117,7 +117,7 @@ export function resolveOptions(options: ReceiverOptions) {
   const concurrency = number("concurrency", options.concurrency ?? DEFAULT_CONCURRENCY, 1);
   const windowSeconds = number("dedupe.windowSeconds", dedupe.windowSeconds ?? 8 * DAY_SECONDS, 1);
   const limits = {
-    attempts: options.attempts ?? Infinity,
+    attempts: options.attempts ?? DEFAULT_ATTEMPTS,
     retryForMs: options.retryForMs ?? DEFAULT_RETRY_FOR_MS,
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
   };

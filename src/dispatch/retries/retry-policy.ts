@@ -6,6 +6,8 @@ import { retryErrorOf, type GiveUp, type RetryLater } from "./retry-errors.ts";
 /** How a call ended. */
 export type CallResult = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
 
+/** Only time ends the retries. */
+export const DEFAULT_ATTEMPTS: number = Infinity;
 /** How long after its first attempt a job is retried, milliseconds: a day. */
 export const DEFAULT_RETRY_FOR_MS = 24 * 60 * 60 * 1_000;
 

@@ -11,7 +11,7 @@ export interface RateLimit {
 const WINDOW_MS = 1_000;
 
 /** Allows so many calls in each second of the clock. @see protocol 8: the service's own limits are "not shown" */
-export function createRateLimit(clock: Clock, perSecond: number): RateLimit {
+export function createRateLimit(clock: Clock, perSecond: number = Infinity): RateLimit {
   let windowEndsAt = -Infinity;
   let left = 0;
   return {

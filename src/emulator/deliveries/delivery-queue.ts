@@ -12,7 +12,7 @@ export interface DeliveryQueueDeps {
   readonly transport: Transport;
   readonly journal: Journal;
   readonly secret: string;
-  readonly redelivery: { readonly [K in keyof RedeliveryOptions]-?: NonNullable<RedeliveryOptions[K]> };
+  readonly redelivery: RedeliveryOptions | undefined;
   readonly deliveryTimeoutMs: number;
   /** Takes the answers of all requests that were sent together in the order of sending, so that two runs are the same. */
   readonly inOrder: boolean;
@@ -70,7 +70,8 @@ interface Sent {
 }
 
 export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
-  const { clock, transport, journal, redelivery, inOrder } = deps;
+  const { clock, transport, journal, inOrder } = deps;
+  const { timestamp = "kept", headOfLine = false, giveUpAfter = Infinity } = deps.redelivery ?? {};
   /** Subscriptions with a delivery that is due, and none under way: each is sent to once at a time. */
   const ready = new Set<Subscription>();
   /** In the order of sending. */
@@ -107,7 +108,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
     subscription.isSending = true;
     delivery.attempts += 1;
     const fault = (delivery.attempts === 1 ? delivery.fault : undefined) ?? subscription.fault;
-    const renewed = redelivery.timestamp === "renewed" || delivery.headers === undefined;
+    const renewed = timestamp === "renewed" || delivery.headers === undefined;
     const headers = renewed ? signed(delivery.body, fault) : (delivery.headers ?? {});
     // What was sent wrongly on purpose is not what is sent again.
     const isGenuine = !isForgery(fault);
@@ -214,7 +215,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
     if (isReplay || delivery.subscription.isRemoved) return "ignored";
     if (status === 200) return "acknowledged";
     if (status === 422) return "unsubscribed";
-    return delivery.attempts >= redelivery.giveUpAfter ? "given-up" : "redelivery";
+    return delivery.attempts >= giveUpAfter ? "given-up" : "redelivery";
   }
 
   function wait(delivery: Delivery): void {
@@ -231,7 +232,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
     const { waiting } = delivery.subscription;
     waiting.delete(delivery);
     const [next] = waiting;
-    if (redelivery.headOfLine && next !== undefined) makeDue(next);
+    if (headOfLine && next !== undefined) makeDue(next);
   }
 
   function when(isDone: () => boolean): Promise<void> {
@@ -242,7 +243,7 @@ export function createDeliveryQueue(deps: DeliveryQueueDeps): DeliveryQueue {
     add(subscription, body, fault) {
       const delivery: Delivery = { id: (lastId += 1), subscription, body, fault, attempts: 0 };
       subscription.waiting.add(delivery);
-      if (redelivery.headOfLine && subscription.waiting.size > 1) return;
+      if (headOfLine && subscription.waiting.size > 1) return;
       makeDue(delivery);
     },
     drop(subscription) {

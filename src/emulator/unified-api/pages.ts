@@ -1,5 +1,8 @@
 import { ApiError } from "../http/routes.ts";
 
+/** Records of a page. */
+export const DEFAULT_PAGE_SIZE = 50;
+
 /** A page of a list, as the unified API gives it. @see protocol 2.1 */
 export interface Page<T> {
   readonly records: readonly T[];

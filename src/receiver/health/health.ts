@@ -25,7 +25,7 @@ import {
 } from "./checks.ts";
 import { toProblem, type Problem } from "./problem-catalog.ts";
 import type { RecentRefusals } from "./recent-refusals.ts";
-import { checkStandstill, needsRestart } from "./standstill.ts";
+import { checkStandstill, needsRestart } from "./standstill-problem.ts";
 import type { SubscriptionErrors } from "./subscription-errors.ts";
 import type { UnauthorizedAccounts } from "./unauthorized-accounts.ts";
 
