@@ -21,7 +21,7 @@ import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscrip
 import { createUpkeep } from "./upkeep/retention.ts";
 import { createPostgresPauses } from "./upkeep/pauses.ts";
 import { createPostgresTombstones } from "./upkeep/tombstones.ts";
-import { unlessLocked, watchOthers } from "./upkeep/watch-others.ts";
+import { watchOthers } from "./upkeep/watch-others.ts";
 import { createPostgresWorker } from "./work/postgres-worker.ts";
 
 /** Options of an inbox in PostgreSQL without the defaults of `postgresInbox`. */
@@ -143,14 +143,19 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       failure = undefined;
   }
 
+  /** Before it is so, no job starts: one that is paused must not. */
+  let arePausesKnown = false;
+
   async function refreshPauses(): Promise<void> {
-    if (await pauses.refresh()) worker.wake();
+    const isNew = await pauses.refresh();
+    arePausesKnown = true;
+    if (isNew) worker.wake();
   }
 
   const watch = watchOthers({
     pool: other,
-    clock: () => openHost().clock,
-    refreshes: [tombstones.refresh, known.look, refreshPauses],
+    host: openHost,
+    refreshes: [tombstones.refresh, subscriptions.refresh, refreshPauses, known.look],
     answered,
   });
 
@@ -168,13 +173,13 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         await assertServer(other);
         schemaIdent = await prepareSchema(other, { schema, name: given.name, migrate, log: given.log });
         await ensureDays(other, ident());
-        await Promise.all([tombstones.refresh(), subscriptions.refresh(), pauses.refresh(), known.look()]);
+        arePausesKnown = false;
+        await watch.begin();
       } catch (error) {
         await closePools();
         user = undefined;
         throw error;
       }
-      watch.begin();
       upkeep.begin();
     },
     tombstones,
@@ -213,7 +218,10 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       loss,
     }),
     liveWorkers: () => findLiveWorkers(other, ident(), worker.others()?.me),
-    claim: worker.claim,
+    async claim(limits) {
+      if (!arePausesKnown) await refreshPauses();
+      return worker.claim(limits);
+    },
     settle: worker.settle,
     transactional: worker.transactional,
     jobs: createPostgresJobs({
@@ -225,12 +233,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       // What fails here upkeep does.
       fold: () => void looks.query(foldEndedCounts(ident(), MOST_UNFOLDED)).catch(() => {}),
       async changed() {
-        await Promise.all([
-          worker.changed(),
-          unlessLocked(known.look()),
-          unlessLocked(refreshPauses()),
-          unlessLocked(subscriptions.refresh()),
-        ]);
+        await Promise.all([worker.changed(), watch.look()]);
       },
     }),
     keyValues: createPostgresKeyValues({ ident, pool: other }),
@@ -238,6 +241,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       const here = worker.stats();
       const { open, oldestUnexpandedAt, oldestWaitingAt, workersAlive, ...rest } = known.counts;
       const share = worker.share();
+      const unread = watch.failure();
       const isKnown = here !== undefined && worker.isAllLoaded();
       const own = here ?? { waiting: open, running: 0, blockedLanes: 0, oldestWaitingAt: undefined };
       // What is not in memory waits as well: as much of the whole as this process has of the lanes.
@@ -257,6 +261,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         isWorkedOn: alive > 0,
         isFull: worker.isFull(),
         workers: { alive, share, shards: share * SHARDS },
+        ...(unread === undefined ? {} : { failure: unread }),
       };
     },
     // A floor that holds with every setting: who has fsync off is refused, and a commit that would not wait is made to. No setting says that

@@ -195,6 +195,8 @@ export interface InboxStats {
   readonly isWorkedOn?: boolean | undefined;
   /** Where many work. */
   readonly workers?: InboxWorkers;
+  /** Why some of the whole could not be read at the last look: its numbers are those of an earlier one, or 0. */
+  readonly failure?: unknown;
   /** For an inbox on a disk. */
   readonly disk?: InboxDisk;
 }

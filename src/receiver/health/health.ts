@@ -71,7 +71,8 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
   function readInbox(): { readonly stats: InboxStats; readonly problems: readonly Problem[] } {
     try {
       const stats = withPrefetched(working?.stats() ?? EMPTY_STATS, deps.prefetched());
-      return { stats, problems: checkSubscriptions(deps.subscriptions.list()) };
+      const unread = stats.failure === undefined ? [] : failed(stats.failure, "some of the inbox cannot be read");
+      return { stats, problems: [...unread, ...checkSubscriptions(deps.subscriptions.list())] };
     } catch (error) {
       return { stats: EMPTY_STATS, problems: failed(error, "the inbox cannot count its jobs") };
     }

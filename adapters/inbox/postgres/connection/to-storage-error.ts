@@ -57,6 +57,11 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === "55P03";
 }
 
+/** Whether a table could not be read, while others may be: it is broken on the disk, takes too long, or others hold a lock on it. */
+export function isOfTable(error: unknown): boolean {
+  return /^(22|55P03|57014|58030|58P01|XX)/.test(sqlStateOf(error) ?? "");
+}
+
 /** What the server said of a statement that failed. */
 export function sqlStateOf(error: unknown): string | undefined {
   return describe((error as { readonly cause?: unknown }).cause).sqlState;

@@ -50,6 +50,8 @@ export function createPostgresTombstones({
     const of = ident();
     const known = seen?.of === of ? seen.version : null;
     const askedAt = performance.now();
+    // Those of other tables stand for nothing, even where these cannot be read.
+    if (known === null) cache.clear();
     const row = await oneRow<Read>(
       impatient(pool),
       /* sql */ `select v.version, case when v.version is distinct from ${known === null ? "null" : `'${inLiteral(known)}'`} then (
@@ -62,7 +64,6 @@ export function createPostgresTombstones({
     read = mine;
     lookedAt = askedAt;
     if (row.all === null) return;
-    if (known === null) cache.clear();
     seen = { of, version: row.version };
     cache.load(row.all.map((one) => Object.assign(one, { source: one.source ?? undefined })));
   }

@@ -1,28 +1,58 @@
-import type { Clock, Timer } from "../../../../src/adapter.ts";
+import type { Clock, Logger, Timer } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
 import { assertWritable } from "../connection/server-checks.ts";
-import { isLockTimeout } from "../connection/to-storage-error.ts";
+import { isLockTimeout, isOfTable } from "../connection/to-storage-error.ts";
 
 /** Between two looks at what other processes changed, milliseconds: tombstones are to be no older. */
 const WATCH_MS = 1_000;
 
 export interface WatchDeps {
   readonly pool: Pool;
-  readonly clock: () => Clock;
-  /** What this process knows of the tables: tombstones, counts, pauses. */
+  readonly host: () => { readonly clock: Clock; readonly log: Pick<Logger, "error"> };
+  /** What this process knows of the tables: tombstones, subscriptions, pauses, counts. */
   readonly refreshes: readonly (() => Promise<void>)[];
   /** How the last look ended. */
   readonly answered: (error?: unknown) => void;
 }
 
-/** Looks again and again at what other processes changed, and whether the server takes writes. */
-export function watchOthers({ pool, clock, refreshes, answered }: WatchDeps): { begin(): void; end(): void } {
+export interface Watch {
+  /** Resolves after the first look. @throws StorageError where it is not a table that fails */
+  begin(): Promise<void>;
+  /** Looks now. @throws the same */
+  look(): Promise<void>;
+  /** Why something could not be read when it was last looked at. */
+  failure(): unknown;
+  end(): void;
+}
+
+/**
+ * Looks again and again at what other processes changed, and whether the server takes writes. A table that cannot be read keeps no delivery
+ * from being stored: what was known of it holds on, and where nothing was, that is as if it were empty.
+ */
+export function watchOthers({ pool, host, refreshes, answered }: WatchDeps): Watch {
+  const failures = new Map<unknown, unknown>();
   let timer: Timer | undefined;
 
+  async function tried(refresh: () => Promise<void>, isFirst: boolean): Promise<void> {
+    try {
+      await refresh();
+      failures.delete(refresh);
+    } catch (err) {
+      if (!isOfTable(err)) throw err;
+      if (isLockTimeout(err) && !isFirst) return;
+      if (!failures.has(refresh)) host().log.error({ err, code: "inbox-stats-failed" }, UNREAD);
+      failures.set(refresh, err);
+    }
+  }
+
+  async function look(isFirst = false): Promise<void> {
+    await Promise.all(refreshes.map((refresh) => tried(refresh, isFirst)));
+  }
+
   function later(): void {
-    const mine = clock().setTimer(() => {
+    const mine = host().clock.setTimer(() => {
       assertWritable(pool)
-        .then(() => Promise.all(refreshes.map((refresh) => unlessLocked(refresh()))))
+        .then(() => look())
         .then(
           () => answered(),
           (error: unknown) => answered(error),
@@ -34,7 +64,13 @@ export function watchOthers({ pool, clock, refreshes, answered }: WatchDeps): { 
   }
 
   return {
-    begin: later,
+    async begin() {
+      failures.clear();
+      await look(true);
+      later();
+    },
+    look: () => look(),
+    failure: () => failures.values().next().value,
     end() {
       timer?.clear();
       timer = undefined;
@@ -42,9 +78,5 @@ export function watchOthers({ pool, clock, refreshes, answered }: WatchDeps): { 
   };
 }
 
-/** What is known holds on while somebody locks a table. */
-export async function unlessLocked(read: Promise<void>): Promise<void> {
-  await read.catch((error: unknown) => {
-    if (!isLockTimeout(error)) throw error;
-  });
-}
+const UNREAD =
+  "a table of tombstones, subscriptions, pauses or jobs cannot be read: deliveries are stored, and what was known of it holds on";
