@@ -44,13 +44,15 @@ export interface PostgresOptions {
 
 /** A store that failed says so long that the next may fail, too; unless one succeeds. Nothing more may come while this process is not ready. */
 const FAILED_MS = 10_000;
-/** Looks at jobs and admin commands give up so soon where others hold a lock. */
+/** What deliveries and handlers do not need gives up so soon where others hold a lock. */
 const LOCK_MS = 1_000;
 
 interface Pools {
   readonly store: Pool;
   readonly steps: Pool;
   readonly other: Pool;
+  /** Gaps, texts of other modules, and what is written for people: who waits for a lock here keeps no connection from the work. */
+  readonly side: Pool;
   /** What people ask may wait for locks, or read much: it keeps no connection from what deliveries and handlers wait for. */
   readonly looks: Pool;
 }
@@ -97,7 +99,9 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   }
 
   const [store, steps, other] = [poolOf("store"), poolOf("steps"), poolOf("other")];
-  const looks = inTransactions(poolOf("looks"));
+  const [looks, side] = [inTransactions(poolOf("looks")), inTransactions(poolOf("side"))];
+  /** What is looked at each second, and seldom written. */
+  const seldomWritten: Pool = { ...other, transaction: side.transaction };
   const writer = createWriter({ pool: store, ident, now, ensureDays: (queries) => ensureDays(queries, ident()) });
   const known = createCounts({ pool: other, ident, leaseMs });
   const worker = createPostgresWorker({
@@ -114,9 +118,9 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     },
   });
   const loss = createLossLog(() => openHost().log);
-  const tombstones = createPostgresTombstones({ ident, pool: other, now });
-  const subscriptions = createPostgresSubscriptions({ ident, pool: other });
-  const pauses = createPostgresPauses({ ident, pool: other, looks, now });
+  const tombstones = createPostgresTombstones({ ident, pool: seldomWritten, now });
+  const subscriptions = createPostgresSubscriptions({ ident, pool: seldomWritten });
+  const pauses = createPostgresPauses({ ident, pool: seldomWritten, looks, now });
 
   async function closePools(): Promise<void> {
     const open = pools;
@@ -185,7 +189,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     tombstones,
     allowUnsubscribe: (asked) => allowUnsubscribe(other, ident(), asked),
     subscriptions,
-    gaps: createPostgresGaps({ ident, pool: other, isMine }),
+    gaps: createPostgresGaps({ ident, pool: side, isMine }),
     pauses,
     ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure.error }),
     async close() {
@@ -236,7 +240,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         await Promise.all([worker.changed(), watch.look()]);
       },
     }),
-    keyValues: createPostgresKeyValues({ ident, pool: other }),
+    keyValues: createPostgresKeyValues({ ident, pool: side }),
     stats() {
       const here = worker.stats();
       const { open, oldestUnexpandedAt, oldestWaitingAt, workersAlive, ...rest } = known.counts;
@@ -282,6 +286,7 @@ function openPools(
     // A step that takes longer than the lease is too late.
     steps: pool("work", 1, { answerMs: leaseMs }),
     other: pool("other", 2),
+    side: pool("side", 1, { lockMs: LOCK_MS }),
     looks: pool("looks", 1, { lockMs: LOCK_MS }),
   };
 }

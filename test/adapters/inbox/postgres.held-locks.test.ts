@@ -47,6 +47,38 @@ test("looks at jobs that wait for a lock fail alone: handlers and tombstones do 
     expect(look).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("lock timeout") } });
 });
 
+test("gaps, sync tokens and what is written for people fail alone where they wait for a lock: handlers do not wait for them", async () => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  await storeAll(inbox, mail(["a"]));
+  await inbox.gaps?.mark({ at: 1, afterMs: 1 });
+  await locked(processes, "subscribed_resource", "key_value", "tombstone", "subscription", "pause");
+  const notice = { subscription: 7, accountId: 7, resource: "/email/messages", error: "" };
+  let waiting = 0;
+  const asked = [
+    async () => inbox.gaps?.seen([{ ...notice, source: undefined, family: "email" }], 1),
+    async () => inbox.gaps?.mark({ at: 3, afterMs: 1 }),
+    async () => inbox.gaps?.count(),
+    async () => inbox.keyValues?.get("a"),
+    async () => inbox.keyValues?.set("a", "b", 7),
+    () => inbox.tombstones.put({ subscription: 7, source: undefined, reason: "gone" }),
+    () => inbox.subscriptions.record(notice, { source: undefined, sentAt: 1 }),
+    () => inbox.subscriptions.forget(7, undefined),
+    () => inbox.subscriptions.known(),
+    async () => inbox.pauses?.put({ consumer: undefined, accountId: 7, reason: "no", since: 1, until: undefined }),
+  ].map(async (ask) => {
+    waiting += 1;
+    return ask().finally(() => (waiting -= 1));
+  });
+  const ended = Promise.allSettled(asked);
+  await processes.passing(async () => settleAll(inbox, await claimOne(inbox), done));
+  await storeAll(inbox, mail(["b"]));
+  await processes.passing(async () => settleAll(inbox, await claimOne(inbox), done));
+  expect(waiting).toBeGreaterThan(asked.length / 2);
+  for (const one of await ended)
+    expect(one).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("lock timeout") } });
+});
+
 test("replays that wait for a lock keep no delivery from being stored, and hold once it is free", async () => {
   const processes = await openProcesses();
   const { inbox, clock } = await processes.start();

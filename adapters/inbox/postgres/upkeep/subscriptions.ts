@@ -59,23 +59,25 @@ export function createPostgresSubscriptions({
       return errored;
     },
     async forget(subscription, source) {
-      await forgetSubscription(pool, ident(), { subscription, source });
+      await pool.transaction((queries) => forgetSubscription(queries, ident(), { subscription, source }));
       await refresh();
     },
     async record({ subscription, accountId, resource, error }, { source, sentAt }) {
       const texts = [resource, source, error].map((text) => (text === undefined ? null : toText(text)));
       // The key is that of the notices of deliveries.
-      await pool.query(
-        /* sql */ `insert into ${ident()}.subscription as s (key, subscription, account, sent_at, resource, source, error)
+      await pool.transaction((queries) =>
+        queries.query(
+          /* sql */ `insert into ${ident()}.subscription as s (key, subscription, account, sent_at, resource, source, error)
          values (md5(jsonb_build_array($5::text, $1::bigint, $4::text)::text), $1, $2, $3, $4, $5, $6)
          on conflict (key) do update set account = excluded.account, sent_at = excluded.sent_at, error = excluded.error, seq = default
          where s.sent_at <= excluded.sent_at`,
-        [subscription, accountId, sentAt, ...texts],
+          [subscription, accountId, sentAt, ...texts],
+        ),
       );
       await refresh();
     },
     async known() {
-      const rows = await pool.query<Nullable<KnownSubscription>>(
+      const rows = await impatient(pool).query<Nullable<KnownSubscription>>(
         `select subscription, account as "accountId", resource, source, error, sent_at as "sentAt" from ${ident()}.subscription order by seq`,
       );
       return rows.map(({ source, error, ...row }) =>
