@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { mail } from "../../suites/inbox/deliveries.ts";
-import { claimAll, claimOne, done, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
+import { mail, nobodys, notice, type FullDelivery } from "../../suites/inbox/deliveries.ts";
+import { claimAll, claimOne, done, recordsOf, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
 import { openProcesses, type Processes } from "./postgres-processes.ts";
 
 /** @returns what gives the locks back */
@@ -77,6 +77,28 @@ test("gaps, sync tokens and what is written for people fail alone where they wai
   expect(waiting).toBeGreaterThan(asked.length / 2);
   for (const one of await ended)
     expect(one).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("lock timeout") } });
+});
+
+test.each<[what: string, table: string, blocked: FullDelivery]>([
+  ["a lifecycle notice", "subscription", notice("no")],
+  ["an unhandled event", "ended_count", mail([nobodys("x")])],
+])("%s that waits for a lock on %s is refused alone, and holds up no later delivery", async (_, table, blocked) => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  const release = await locked(processes, table);
+  const results = await inbox.store([mail(["a"]), blocked, mail(["b"])]);
+  expect(results).toMatchObject([
+    { expanded: true },
+    { message: expect.stringContaining("lock timeout") },
+    { expanded: true },
+  ]);
+  expect(inbox.ready()).toEqual({ ready: true });
+  const waiting = inbox.store([blocked]);
+  await storeAll(inbox, mail(["c"]));
+  expect(await waiting).toEqual([expect.any(Error)]);
+  expect(recordsOf(await claimAll(inbox))).toEqual([["a"], ["b"], ["c"]]);
+  await release();
+  await storeAll(inbox, blocked);
 });
 
 test("replays that wait for a lock keep no delivery from being stored, and hold once it is free", async () => {

@@ -9,7 +9,7 @@ import {
   type StoreResult,
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
-import { isRefusal } from "../connection/to-storage-error.ts";
+import { isLockTimeout, isRefusal } from "../connection/to-storage-error.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { encodeDeliveries, encodeExpansions, tidied, type EncodedBatch } from "./encode-batch.ts";
 import { nextPart, ofPieces, toPieces } from "./expansion-pieces.ts";
@@ -86,6 +86,8 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       batch = withSeen(encodeDeliveries(mayExpand ? given.map(unlessAnothers) : given, mayExpand, times()));
       output = await storeBatch(batch, given.length);
     } catch (error) {
+      const groups = isLockTimeout(error) ? [...Map.groupBy(given.keys(), (place) => tablesOf(given[place]!))] : [];
+      if (groups.length > 1) return storeApart(given, groups);
       const isOfTheServer = error instanceof StorageError && !isRefusal(error);
       if (given.length > 1 && !isOfTheServer) {
         const results: (StoreResult | StorageError)[] = [];
@@ -107,6 +109,26 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       hasNotices: "notices" in batch.batch,
     });
     return toResults(given, batch, output);
+  }
+
+  /** Which tables it needs beside those of each. */
+  function tablesOf(one: NewDelivery): string {
+    return Object.keys(encodeDeliveries([unlessAnothers(one)], worker.hasRoom(), times()).batch).join(" ");
+  }
+
+  /** Others hold a lock on a table, which perhaps only some need. Those that need least come first. */
+  async function storeApart(
+    given: readonly NewDelivery[],
+    groups: readonly (readonly [tables: string, places: readonly number[]])[],
+  ): Promise<readonly (StoreResult | StorageError)[]> {
+    const results: (StoreResult | StorageError)[] = [];
+    for (const [, places] of groups.toSorted(([one], [other]) => one.length - other.length)) {
+      const made = await storeTogether(places.map((place) => given[place]!));
+      for (const [index, place] of places.entries()) results[place] = made[index]!;
+    }
+    // Of those that are refused the next ones know nothing.
+    if (results.some((one) => !(one instanceof StorageError))) stored(undefined);
+    return results;
   }
 
   /** One that is refused alone is stored with what it has of values that a table takes: it must not come again for ever. */

@@ -66,6 +66,12 @@ interface Caller {
   readonly fence: number | undefined;
 }
 
+/**
+ * All that comes later waits for it, so it gives up where others hold a lock: later than what holds one for a moment, such as the drop of a day,
+ * and so early that three of it are less than what a delivery waits to be stored.
+ */
+const GIVES_UP = "set_config('lock_timeout', '1500ms', true)";
+
 /** Of a row that belongs in no partition. */
 const NO_PARTITION = "23514";
 
@@ -104,7 +110,7 @@ export function createWriter({ pool, ident, now, ensureDays }: WriterDeps): Writ
     try {
       const { stored } = await oneRow<{ stored: Omit<StoredBatch, "writer"> | null }>(
         pool,
-        `select ${ident()}.store($1, $2, $3, $4) as stored, ${HEARS_WARNINGS}`,
+        `select ${GIVES_UP}, ${ident()}.store($1, $2, $3, $4) as stored, ${HEARS_WARNINGS}`,
         [id, fence ?? null, JSON.stringify(batch.batch), batch.bodies],
       );
       if (stored !== null) return { ...stored, writer: id };
