@@ -9,7 +9,7 @@ import { createDeadLetterListeners } from "../dead-letter-listeners.ts";
 import type { DispatchDeps } from "../dispatch-deps.ts";
 import { nextTurn } from "../expand.ts";
 import type { RunLimits } from "../handlers.ts";
-import { reportEnd, reportStart, type CallJobs, type EndedCall } from "../job-reporter.ts";
+import { reportEnd, reportStart, type EndedCall } from "../job-reporter.ts";
 import { eventAt } from "./job-view.ts";
 import { toFacts, toMergedCall, type MergedCall } from "./merged-call.ts";
 import { mergeEvents } from "./merged-event.ts";
@@ -234,7 +234,10 @@ export function createJobRunner(
         if (ending.result.ok) succeeded += call.jobs.length;
       });
     };
-    if (listenerLimits === undefined) return void settleCall();
+    if (listenerLimits === undefined) {
+      settleCall();
+      return undefined;
+    }
     void nextTurn().then(deferred);
     return listeners.call(call, ending.outcomes, listenerLimits).then(settleCall);
   }

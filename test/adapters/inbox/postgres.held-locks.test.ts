@@ -53,16 +53,16 @@ test("gaps, sync tokens and what is written for people fail alone where they wai
   await storeAll(inbox, mail(["a"]));
   await inbox.gaps?.mark({ at: 1, afterMs: 1 });
   await locked(processes, "subscribed_resource", "key_value", "tombstone", "subscription", "pause");
-  const notice = { subscription: 7, accountId: 7, resource: "/email/messages", error: "" };
+  const errored = { subscription: 7, accountId: 7, resource: "/email/messages", error: "" };
   let waiting = 0;
   const asked = [
-    async () => inbox.gaps?.seen([{ ...notice, source: undefined, family: "email" }], 1),
+    async () => inbox.gaps?.seen([{ ...errored, source: undefined, family: "email" }], 1),
     async () => inbox.gaps?.mark({ at: 3, afterMs: 1 }),
     async () => inbox.gaps?.count(),
     async () => inbox.keyValues?.get("a"),
     async () => inbox.keyValues?.set("a", "b", 7),
     () => inbox.tombstones.put({ subscription: 7, source: undefined, reason: "gone" }),
-    () => inbox.subscriptions.record(notice, { source: undefined, sentAt: 1 }),
+    () => inbox.subscriptions.record(errored, { source: undefined, sentAt: 1 }),
     () => inbox.subscriptions.forget(7, undefined),
     () => inbox.subscriptions.known(),
     async () => inbox.pauses?.put({ consumer: undefined, accountId: 7, reason: "no", since: 1, until: undefined }),
