@@ -275,6 +275,7 @@ export function createDirectHandling(
 
   return {
     async handle(delivery, options) {
+      handlers.seal();
       const handled = handle(delivery, options);
       handling.add(handled);
       try {

@@ -6,6 +6,7 @@ import { pgBossHandler, pgBossInbox, type PgBossJob } from "hookline/pg-boss";
 import { sqsConsumer, sqsInbox } from "hookline/sqs";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { mail } from "../../suites/inbox/deliveries.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 
 const SECRET = "a signing secret";
@@ -265,6 +266,22 @@ describe("SQS", () => {
       batchItemFailures: [{ itemIdentifier: "1" }, { itemIdentifier: "2" }, { itemIdentifier: "4" }],
     });
     expect(seen).toEqual([2]);
+  });
+
+  test("what fails is logged, also where a handler ignores its signal", async () => {
+    const log = logRecorder();
+    const receiver = createReceiver({ secret: undefined, inbox: memoryInbox(), log: log.logger });
+    onTestFinished(async () => void (await receiver.close({ drainMs: 0 })));
+    receiver.on("email", ({ accountId }) =>
+      accountId === 13 ? Promise.reject(new Error("no")) : new Promise(() => {}),
+    );
+    const [bad, hanging] = await forwarded(13, 7);
+    const Records = [recordOf(bad, "1"), recordOf(hanging, "2"), recordOf({}, "3")];
+    const consume = sqsConsumer(receiver, { by: "handle" });
+    await consume({ Records }, { getRemainingTimeInMillis: () => 1_010 });
+    expect(log.of("handlers-failed")).toMatchObject([{ facts: { deliveryId: bad?.id } }]);
+    expect(log.of("handlers-late")).toMatchObject([{ facts: { deliveryId: hanging?.id } }]);
+    expect(log.of("delivery-invalid")).toHaveLength(1);
   });
 
   test("an event without messages is nothing to do", async () => {
