@@ -27,7 +27,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   ],
   "dashboard-access-missing": ["UsageError", "a mount of `hookline/dashboard` got no function that says who may look"],
   "jobs-invalid": ["UsageError", "`receiver.jobs` got a filter, an id or an option that it cannot take"],
-  "no-tombstones": ["UsageError", "`unsubscribe` on an inbox that has none: use `unsubscribeWhen`"],
+  "no-tombstones": [
+    "UsageError",
+    "`unsubscribe` on an inbox that has none, or in `handle` on a memory inbox: use `unsubscribeWhen`",
+  ],
   "subscription-invalid": ["UsageError", "`unsubscribe` got no number, or an event that names no subscription"],
   "tombstone-of-every-source": [
     "UsageError",

@@ -1,4 +1,4 @@
-import { fixOf, HooklineError, isHooklineError } from "../errors.ts";
+import { fixOf, HooklineError, isHooklineError, UsageError } from "../errors.ts";
 import type { StoredDelivery } from "../inbox/port/delivery.ts";
 import type { Logger } from "../logger.ts";
 import { fixOfFrozenWrite } from "./job-reporter.ts";
@@ -19,6 +19,17 @@ export function toStuck(cause: unknown): HooklineError {
     cause,
     fix: "Pass `ctx.signal` on to whatever the handler waits for.",
   });
+}
+
+/** `ctx.unsubscribe` behind a queue, in memory: a handler must not believe that it has unsubscribed. */
+export async function refuseTombstone(): Promise<never> {
+  throw new UsageError(
+    "no-tombstones",
+    "The delivery came by a queue: the receiver that answers does not read a tombstone in this process's memory.",
+    {
+      fix: "Record the subscription in a store of yours, and check it in `unsubscribeWhen` of the receiver that answers.",
+    },
+  );
 }
 
 /**

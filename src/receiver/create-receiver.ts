@@ -136,7 +136,11 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     direct: subscriptions.record,
   });
   const work = createWork(working, dispatchDeps, expansionReporter);
-  const direct = createDirectHandling(dispatchDeps, expansionReporter, { name, apart: isolateRequests });
+  const direct = createDirectHandling(dispatchDeps, expansionReporter, {
+    name,
+    apart: isolateRequests,
+    storage: inbox.storage,
+  });
   const store = createDeliveryStore({
     inbox,
     watch,
