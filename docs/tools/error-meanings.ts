@@ -232,7 +232,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "`sqliteInbox`: the bundle lacks the file of the thread; see [bundlers](../deploy/bundlers.md)",
   ],
   "thread-hung": ["StorageError", "`sqliteInbox`: the commit thread gave no answer for 30 s; another takes its place"],
-  "lambda-event-unknown": ["UsageError", "A Lambda function was invoked with something that is no HTTP request"],
+  "lambda-event-unknown": [
+    "UsageError",
+    "A Lambda function was invoked with something that is no HTTP request; `sqsConsumer`: no event of SQS",
+  ],
   "name-differs": [
     "StorageError",
     "`sqliteInbox`, `postgresInbox`: the file or the schema belongs to a receiver with another `name`",

@@ -284,6 +284,31 @@ describe("SQS", () => {
     expect(log.of("delivery-invalid")).toHaveLength(1);
   });
 
+  test.each([
+    ["nothing", undefined],
+    ["an HTTP request", { rawPath: "/", headers: {} }],
+    ["an event of S3", { Records: [{ eventSource: "aws:s3", s3: {} }] }],
+    ["records that are no list", { Records: {} }],
+    ["an empty record", { Records: [null] }],
+  ])("an event that is not SQS's is refused: %s", async (_, event) => {
+    const { receiver, seen } = handling();
+    await expect(sqsConsumer(receiver)(event as never)).rejects.toMatchObject({
+      code: "lambda-event-unknown",
+      fix: expect.stringContaining("SQS") as string,
+    });
+    expect(seen).toEqual([]);
+  });
+
+  test("a queue without a client, or without its methods, is refused at once", () => {
+    const refused = expect.objectContaining({ code: "option-invalid" }) as Error;
+    for (const client of [undefined, {}] as never[]) {
+      expect(() => sqsInbox(client, { queueUrl: QUEUE_URL })).toThrow(refused);
+      expect(() => bullmqInbox(client)).toThrow(refused);
+      expect(() => pgBossInbox(client, { queue: "deliveries" })).toThrow(refused);
+      expect(() => natsInbox(client, { subject: "deliveries" })).toThrow(refused);
+    }
+  });
+
   test("an event without messages is nothing to do", async () => {
     expect(await sqsConsumer(handling().receiver)({ Records: [] })).toEqual({ batchItemFailures: [] });
   });
