@@ -215,7 +215,7 @@ describe("receiver.handle", () => {
     ["forwards", () => forwardInbox(async () => {})],
     // It ends with the process, and the front that answers does not read it.
     ["is in memory", memoryInbox],
-  ])("has no tombstones for its handlers where its inbox %s", async (_, inbox) => {
+  ])("has no tombstones for its handlers where its inbox %s", async (_is, inbox) => {
     const errors: unknown[] = [];
     const log = logRecorder();
     const receiver = createReceiver({ secret: undefined, inbox: inbox(), log: log.logger });
