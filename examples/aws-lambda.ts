@@ -1,6 +1,6 @@
 // A Lambda function behind a function URL, an API Gateway API or a load balancer. It answers 200 when its handlers are done,
-// else 503, and the service redelivers: nothing is lost when the process freezes after the answer. Bundle it:
-// npx esbuild aws-lambda.ts --bundle --platform=node --outfile=index.cjs
+// else 503, and the service redelivers: nothing is lost when the process freezes after the answer. Bundle it,
+// after `npm install --save-dev esbuild`: npx esbuild aws-lambda.ts --bundle --platform=node --outfile=index.cjs
 import { createReceiver, memoryInbox } from "hookline";
 import { lambdaReceiver } from "hookline/aws-lambda";
 

@@ -1,7 +1,7 @@
 import { assertOptions, wholeNumber } from "../../src/adapter.ts";
 import type { Inbox, Receiver, StoredDelivery } from "../../src/index.ts";
 import { createConsume, type ConsumerOptions } from "./queues/consume.ts";
-import { createQueueInbox, TAKEN } from "./queues/queue-inbox.ts";
+import { assertQueue, createQueueInbox, TAKEN } from "./queues/queue-inbox.ts";
 
 export type { ConsumerOptions };
 
@@ -37,6 +37,7 @@ const JOB_OPTIONS = { attempts: 2_880, backoff: { type: "fixed", delay: 30_000, 
  * @example const inbox = bullmqInbox(new Queue("deliveries", { connection: { url, enableOfflineQueue: false } }));
  */
 export function bullmqInbox(queue: BullmqQueueLike, options: BullmqInboxOptions = {}): Inbox<"network"> {
+  assertQueue("bullmqInbox", queue, "addBulk");
   assertOptions("bullmqInbox", options, { maxBatch: true });
   const messages = wholeNumber({ where: "bullmqInbox", name: "maxBatch", value: options.maxBatch ?? 500, least: 1 });
   return createQueueInbox({

@@ -1,7 +1,7 @@
 import { assertOptions, kindOf } from "../../src/adapter.ts";
 import { UsageError, type Inbox, type Receiver } from "../../src/index.ts";
 import { createConsume, type ConsumerOptions } from "./queues/consume.ts";
-import { createQueueInbox } from "./queues/queue-inbox.ts";
+import { assertQueue, createQueueInbox } from "./queues/queue-inbox.ts";
 
 export type { ConsumerOptions };
 
@@ -48,6 +48,7 @@ const WORKING_MS = 10_000;
  * @example const inbox = natsInbox(jetstream(await connect()), { subject: "deliveries" });
  */
 export function natsInbox(jetstream: JetStreamLike, options: NatsInboxOptions): Inbox<"network"> {
+  assertQueue("natsInbox", jetstream, "publish");
   assertOptions("natsInbox", options, { subject: true });
   const { subject } = options;
   if (typeof subject !== "string" || !/^[^\s.*>]+(?:\.[^\s.*>]+)*$/.test(subject))

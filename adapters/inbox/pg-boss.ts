@@ -2,7 +2,7 @@ import { assertOptions, kindOf } from "../../src/adapter.ts";
 import { UsageError, type Inbox, type Receiver, type StoredDelivery } from "../../src/index.ts";
 import { createConsume, type ConsumerOptions } from "./queues/consume.ts";
 import { assertGroupBy, groupKeyOf, type GroupBy } from "./queues/group-key.ts";
-import { createQueueInbox, TAKEN } from "./queues/queue-inbox.ts";
+import { assertQueue, createQueueInbox, TAKEN } from "./queues/queue-inbox.ts";
 
 export type { ConsumerOptions, GroupBy };
 
@@ -61,6 +61,7 @@ const RETRIES = { retryLimit: 2_880, retryDelay: 30 };
  * @example const inbox = pgBossInbox(boss, { queue: "deliveries", group: "account" });
  */
 export function pgBossInbox(boss: PgBossLike, options: PgBossInboxOptions): Inbox<"network"> {
+  assertQueue("pgBossInbox", boss, "insert");
   assertOptions("pgBossInbox", options, { queue: true, group: true });
   const { queue, group } = options;
   if (typeof queue !== "string" || queue === "")

@@ -3,7 +3,7 @@ import { assertOptions, kindOf } from "../../src/adapter.ts";
 import { UsageError, type Inbox, type Receiver, type StoredDelivery } from "../../src/index.ts";
 import { createConsume, type ConsumerOptions } from "./queues/consume.ts";
 import { assertGroupBy, groupKeyOf, type GroupBy } from "./queues/group-key.ts";
-import { createQueueInbox } from "./queues/queue-inbox.ts";
+import { assertQueue, createQueueInbox } from "./queues/queue-inbox.ts";
 
 export type { ConsumerOptions, GroupBy };
 
@@ -56,6 +56,7 @@ const ANSWER_MS = 500;
  * @example const inbox = sqsInbox(new SQSClient({}), { queueUrl: process.env.QUEUE_URL ?? "" });
  */
 export function sqsInbox(client: SqsClientLike, options: SqsInboxOptions): Inbox<"network"> {
+  assertQueue("sqsInbox", client, "send");
   assertOptions("sqsInbox", options, { queueUrl: true, group: true });
   const { queueUrl } = options;
   if (typeof queueUrl !== "string" || !URL.canParse(queueUrl))
@@ -96,7 +97,8 @@ interface BatchAnswer {
 /**
  * A handler of AWS Lambda for an SQS queue, whose event source mapping must have `ReportBatchItemFailures`. What fails comes again after
  * the visibility timeout, until `maxReceiveCount` of the redrive policy; behind a failed message of a FIFO queue its group waits. What has
- * not ended 500 ms before the end of the function has failed.
+ * not ended 500 ms before the end of the function has failed. It rejects only for an event that is not SQS's (UsageError
+ * `lambda-event-unknown`).
  * @throws UsageError `option-invalid`, `accept-forwards`, `receiver-invalid`
  * @example export const handler = sqsConsumer(receiver);
  */
@@ -105,7 +107,8 @@ export function sqsConsumer(
   options?: ConsumerOptions,
 ): (event: SqsEventLike, context?: object) => Promise<SqsBatchResponse> {
   const consume = createConsume("sqsConsumer", receiver, options);
-  return async ({ Records: records }, context) => {
+  return async (event, context) => {
+    const records = recordsOf(event);
     const { signal, over, clear } = endOf(context);
     const groups = Map.groupBy(records, ({ messageId, attributes = {} }) =>
       attributes.SequenceNumber === undefined ? messageId : attributes.MessageGroupId,
@@ -136,6 +139,22 @@ export function sqsConsumer(
     return { batchItemFailures };
   };
 }
+
+/** @throws UsageError `lambda-event-unknown`; an answer to another event would name no message, and none would come again */
+function recordsOf(event: unknown): SqsEventLike["Records"] {
+  const { Records: records } = (event ?? {}) as Partial<SqsEventLike>;
+  const isMessage = (one: Partial<SqsEventLike["Records"][number]> | null): boolean =>
+    typeof one?.messageId === "string" && typeof one.body === "string";
+  if (Array.isArray(records) && records.every(isMessage)) return records as SqsEventLike["Records"];
+  const keys = Object.keys(event ?? {}).slice(0, MOST_KEYS);
+  throw new UsageError(
+    "lambda-event-unknown",
+    `sqsConsumer expects an event of SQS, whose records have messageId and body; got one with the keys (${keys.join(", ")}).`,
+    { fix: "Invoke the function by an event source mapping of an SQS queue; `lambdaReceiver` takes HTTP requests." },
+  );
+}
+
+const MOST_KEYS = 8;
 
 /** What is no JSON is no delivery, which the receiver says. */
 function deliveryOf(body: string): unknown {

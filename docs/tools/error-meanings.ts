@@ -27,7 +27,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   ],
   "dashboard-access-missing": ["UsageError", "a mount of `hookline/dashboard` got no function that says who may look"],
   "jobs-invalid": ["UsageError", "`receiver.jobs` got a filter, an id or an option that it cannot take"],
-  "no-tombstones": ["UsageError", "`unsubscribe` on an inbox that has none: use `unsubscribeWhen`"],
+  "no-tombstones": [
+    "UsageError",
+    "`unsubscribe` on an inbox that has none, or in `handle` on a memory inbox: use `unsubscribeWhen`",
+  ],
   "subscription-invalid": ["UsageError", "`unsubscribe` got no number, or an event that names no subscription"],
   "tombstone-of-every-source": [
     "UsageError",
@@ -229,7 +232,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "`sqliteInbox`: the bundle lacks the file of the thread; see [bundlers](../deploy/bundlers.md)",
   ],
   "thread-hung": ["StorageError", "`sqliteInbox`: the commit thread gave no answer for 30 s; another takes its place"],
-  "lambda-event-unknown": ["UsageError", "A Lambda function was invoked with something that is no HTTP request"],
+  "lambda-event-unknown": [
+    "UsageError",
+    "A Lambda function was invoked with something that is no HTTP request; `sqsConsumer`: no event of SQS",
+  ],
   "name-differs": [
     "StorageError",
     "`sqliteInbox`, `postgresInbox`: the file or the schema belongs to a receiver with another `name`",

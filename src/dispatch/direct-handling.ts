@@ -1,6 +1,7 @@
 import { LONGEST_TIMER_MS, passed } from "../clock.ts";
 import { ClosedError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
+import type { StorageKind } from "../inbox/port/inbox.ts";
 import type { Seen } from "../inbox/port/seen-store.ts";
 import { dedupeKeyOf } from "../protocol/dedupe-key.ts";
 import { parseDocument } from "../protocol/envelope.ts";
@@ -9,7 +10,7 @@ import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { idempotencyKey } from "./calls/context.ts";
 import { createDirectContext, type DirectContext } from "./calls/direct-context.ts";
 import { eventsInParts, lastHandled } from "./delivery-events.ts";
-import { toHandleFailed, toStuck } from "./direct-errors.ts";
+import { refuseTombstone, toHandleFailed, toStuck } from "./direct-errors.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn, uniqueOf } from "./expand.ts";
 import type { Registration } from "./handlers.ts";
@@ -72,12 +73,13 @@ const LEASE_MARGIN_MS = 10_000;
 export function createDirectHandling(
   { handlers, handlerCalls, services, clock, counters, observers, concurrency, handlerEnded, faultLog }: DispatchDeps,
   reporter: Pick<ExpansionReporter, "arrived" | "unhandled">,
-  { name, apart }: { readonly name: string; readonly apart: boolean },
+  { name, apart, storage }: { readonly name: string; readonly apart: boolean; readonly storage: StorageKind },
 ): DirectHandling {
   const slots = createGate(concurrency);
   const lanes = new Map<string, Gate>();
   const calls = new Set<RunningCall>();
   const handling = new Set<Promise<void>>();
+  const ofQueue = storage === "memory" ? { ...services, unsubscribe: refuseTombstone } : services;
   let closed: ClosedError | undefined;
   let succeeded = 0;
 
@@ -210,7 +212,7 @@ export function createDirectHandling(
     const run = async (): Promise<void> => {
       // Since it waits for the store the time may be over, or the receiver closed.
       assertOpen(job.signal);
-      const context = createDirectContext(job, services, observers.instruments.tracer);
+      const context = createDirectContext(job, job.isMessage ? ofQueue : services, observers.instruments.tracer);
       isTaken = true;
       await call(job, places, context);
     };
@@ -275,6 +277,7 @@ export function createDirectHandling(
 
   return {
     async handle(delivery, options) {
+      handlers.seal();
       const handled = handle(delivery, options);
       handling.add(handled);
       try {

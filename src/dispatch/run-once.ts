@@ -161,8 +161,7 @@ export function createOnce({ store, leaseMs, keepMs }: Seen, { clock, log, deliv
         if (!how.isKept) done.push(key);
         return false;
       }
-      if (claimed === "busy")
-        throw new HooklineError("seen-busy", "Another process handles the event, or died while it did.");
+      if (claimed === "busy") throw toBusy("Another process handles the event, or died while it did.");
       if (!how.isKept) await settleLast();
       try {
         await run();
@@ -197,7 +196,13 @@ export function createOnce({ store, leaseMs, keepMs }: Seen, { clock, log, deliv
 }
 
 function equalDelivery(): HooklineError {
-  return new HooklineError("seen-busy", "An equal delivery is handled at the same time.");
+  return toBusy("An equal delivery is handled at the same time.");
+}
+
+function toBusy(message: string): HooklineError {
+  return new HooklineError("seen-busy", message, {
+    fix: "Nothing to do: the delivery comes again. If the other process died, the event runs again when its lease is over.",
+  });
 }
 
 function toFailure(what: string, cause?: unknown): HooklineError {

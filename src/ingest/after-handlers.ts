@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { kindOf } from "../assert.ts";
 import { LONGEST_TIMER_MS, type Clock } from "../clock.ts";
-import { HooklineError, UsageError } from "../errors.ts";
+import { HooklineError, isHooklineError, UsageError } from "../errors.ts";
 import type { IdentifiedDelivery } from "../inbox/port/delivery.ts";
 import { toSeen, type Seen, type SeenOptions } from "../inbox/port/seen-store.ts";
 import type { StorageKind } from "../inbox/port/inbox.ts";
@@ -102,7 +102,8 @@ export function createHandleThenAnswer({
       )
         .then(
           () => resolve(undefined),
-          (error: unknown) => resolve(new Refused("handlers-failed", error)),
+          (error: unknown) =>
+            resolve(new Refused(isHooklineError(error, "seen-busy") ? "seen-busy" : "handlers-failed", error)),
         )
         // Only now: a handler past the deadline holds the body until it ends, or is stuck.
         .finally(() => {

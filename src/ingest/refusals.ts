@@ -142,6 +142,12 @@ export const REFUSALS = {
     message: "A handler failed, and the answer waits for the handlers.",
     fix: "See the cause; all of the delivery runs again when it is redelivered. `GiveUp` ends that.",
   },
+  "seen-busy": {
+    status: 503,
+    level: "warn",
+    message: "Another process handles the same event, or an equal delivery.",
+    fix: "Nothing to do: it is redelivered. If no process handles it, it runs again when the lease of the `seen` store is over.",
+  },
   "handlers-late": {
     status: 503,
     level: "error",

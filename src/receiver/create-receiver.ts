@@ -1,3 +1,4 @@
+import { logFailure } from "../dispatch/direct-errors.ts";
 import { createDirectHandling } from "../dispatch/direct-handling.ts";
 import { createHandlerCalls } from "../dispatch/calls/handler-calls.ts";
 import type { Handler } from "../dispatch/handlers.ts";
@@ -135,7 +136,11 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     direct: subscriptions.record,
   });
   const work = createWork(working, dispatchDeps, expansionReporter);
-  const direct = createDirectHandling(dispatchDeps, expansionReporter, { name, apart: isolateRequests });
+  const direct = createDirectHandling(dispatchDeps, expansionReporter, {
+    name,
+    apart: isolateRequests,
+    storage: inbox.storage,
+  });
   const store = createDeliveryStore({
     inbox,
     watch,
@@ -202,14 +207,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       freezeWarning.storesForLater();
       return store.store(admitted);
     },
-    handleThenAnswer: createHandleThenAnswer({
-      handle(delivery, how) {
-        handlers.seal();
-        return direct.handle(delivery, how);
-      },
-      inFlightBytes,
-      clock,
-    }),
+    handleThenAnswer: createHandleThenAnswer({ handle: direct.handle, inFlightBytes, clock }),
     reporter,
     instruments: observers.instruments,
     outcomes: gaps,
@@ -265,9 +263,10 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     receive: receiveHeard(ingestDeps, handshakes),
     async handle(delivery, how = {}) {
       lifecycle.assertOpen();
-      handlers.seal();
-      const stored = fromStored(delivery, resolved.scheme.signature.lowerCaseHeader, "handle");
-      await direct.handle(stored, { signal: how.signal, seen: toSeen(how, "handle"), isMessage: true });
+      const given = { signal: how.signal, seen: toSeen(how, "handle"), isMessage: true };
+      await logFailure(throttled, { delivery, ...given }, async () =>
+        direct.handle(fromStored(delivery, resolved.scheme.signature.lowerCaseHeader, "handle"), given),
+      );
     },
     accept,
     async [Symbol.asyncDispose]() {

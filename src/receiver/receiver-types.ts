@@ -158,7 +158,7 @@ export interface Receiver<out K extends StorageKind = StorageKind> {
   receive(request: RawRequest, afterHandlers?: AfterHandlers): Promise<Reply>;
   /**
    * For your own queue: runs the handler of each event once, in order, without retries. With `seen` events that were handled are left out
-   * when the delivery comes again.
+   * when the delivery comes again. Each failure is logged.
    * @throws HooklineError `seen-busy` while another process handles it, `handle-failed` when a handler failed: let the queue deliver again
    * @throws UsageError `delivery-invalid`
    */

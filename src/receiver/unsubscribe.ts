@@ -65,7 +65,7 @@ export function createUnsubscriber(deps: UnsubscriberDeps): Unsubscriber {
     await withTimeout(RESOURCES_MS, remembered, { clock, late: undefined });
     log.warn(
       { code: "unsubscribed", subscription, source, reason },
-      "unsubscribed: deliveries of this subscription are answered 422 from now on",
+      "unsubscribed: this receiver answers deliveries of this subscription 422 from now on",
     );
     observers.notify("unsubscribed", () => ({ subscription, reason }));
   }

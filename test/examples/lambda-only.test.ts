@@ -34,6 +34,13 @@ test("a message is hidden six times as long as the consumer may take, and comes 
   expect(page).toContain(`${redrive.maxReceiveCount} times in a day`);
 });
 
+test("the function for subscriptions of the page fits into the stack file", () => {
+  const [, added = ""] = /```yaml\n(.*?)```/s.exec(pageOf("docs/deploy/lambda-only.md").text) ?? [];
+  const { Resources: resources } = parseTemplate(added);
+  expect(Object.keys(resources)).toEqual(["Subscriptions"]);
+  expect(lintTemplate({ ...template, Resources: { ...template.Resources, ...resources } })).toEqual([]);
+});
+
 test("the consumer runs the handlers, and reports what failed", async () => {
   const { handler } = await import("../../examples/lambda-only/consumer.ts");
   const stored: StoredDelivery[] = [];

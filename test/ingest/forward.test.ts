@@ -1,8 +1,9 @@
-import { createReceiver, forwardInbox, GiveUp, RetryLater, type StoredDelivery } from "hookline";
+import { createReceiver, forwardInbox, GiveUp, memoryInbox, RetryLater, type StoredDelivery } from "hookline";
 import { verify, type SignatureScheme } from "hookline/signature";
 import { createHmac } from "node:crypto";
 import { describe, expect, test, vi } from "vitest";
 import { fakeClock } from "../support/fake-clock.ts";
+import { logRecorder } from "../support/log-recorder.ts";
 import { changes, expectBare, mounted, SECRET, type Setup } from "../support/mounted.ts";
 import { signedHeaders } from "../support/sign.ts";
 
@@ -210,15 +211,21 @@ describe("receiver.handle", () => {
     expect(seen).toEqual([5, 5]);
   });
 
-  test("has no tombstones for its handlers either", async () => {
+  test.each([
+    ["forwards", () => forwardInbox(async () => {})],
+    // It ends with the process, and the front that answers does not read it.
+    ["is in memory", memoryInbox],
+  ])("has no tombstones for its handlers where its inbox %s", async (_is, inbox) => {
     const errors: unknown[] = [];
-    const receiver = createReceiver({ secret: undefined, inbox: forwardInbox(async () => {}), log: false });
+    const log = logRecorder();
+    const receiver = createReceiver({ secret: undefined, inbox: inbox(), log: log.logger });
     receiver.on(
       "email",
       async (_, ctx) => void errors.push(await ctx.unsubscribe("gone").catch((error: unknown) => error)),
     );
     await receiver.handle(await storedDelivery(changes()));
     expect(errors).toMatchObject([{ code: "no-tombstones", fix: expect.stringContaining("unsubscribeWhen") }]);
+    expect(log.of("unsubscribed")).toEqual([]);
   });
 
   test("refuses what is no stored delivery", async () => {

@@ -1,4 +1,5 @@
-import { forwardInbox, type Inbox, type StoredDelivery } from "../../../src/index.ts";
+import { kindOf } from "../../../src/adapter.ts";
+import { forwardInbox, UsageError, type Inbox, type StoredDelivery } from "../../../src/index.ts";
 
 /** What a queue takes of deliveries as messages, which are JSON. */
 interface QueueLimits {
@@ -49,6 +50,13 @@ export function createQueueInbox({ limits, batchesAtOnce = 1, send }: QueueInbox
       return batch.map(() => ({ status: "rejected", reason }));
     }
   }
+}
+
+/** @throws UsageError `option-invalid` for what cannot send: each delivery would get 503 */
+export function assertQueue(where: string, queue: unknown, method: string): void {
+  if (typeof (queue as Readonly<Record<string, unknown>> | null | undefined)?.[method] === "function") return;
+  const expected = `expected a client of the queue, with the method \`${method}\``;
+  throw new UsageError("option-invalid", `${where} got ${kindOf(queue)} as its first argument, ${expected}.`);
 }
 
 /** The longest body whose message is no longer than that: a body becomes base64. */

@@ -61,7 +61,7 @@ export const probes: readonly Probe[] = [
   accepted("a signed body that is not JSON", (input) => encode(`${envelopeOf(input, MARK)}, "payloads": [`)),
   accepted("a signed body of an unknown shape", (input) => encode(`${envelopeOf(input, MARK)}, "somethingNew": [1] }`)),
   {
-    ...accepted("a delivery of 150 kB", (input) => longBody(input, Math.min(150_000, input.maxBodyBytes))),
+    ...accepted("a delivery of up to 150 kB", (input) => longBody(input, Math.min(150_000, input.maxBodyBytes))),
     isLong: true,
   },
   {

@@ -43,7 +43,7 @@ export interface Context {
    * @param reason of which 1,000 characters are stored
    * @throws UsageError `option-invalid` for a reason that is no text
    * @throws HooklineError `unsubscribe-limit-reached` when too many subscriptions were unsubscribed within the hour
-   * @throws UsageError `no-tombstones` on an inbox without them
+   * @throws UsageError `no-tombstones` on an inbox without them, and in `receiver.handle` on a memory inbox
    */
   unsubscribe(reason: string): Promise<void>;
 }

@@ -72,7 +72,7 @@ const MIN_REPEATS = 5;
 
 const CLOCK: readonly SignatureProblem[] = ["timestamp-stale", "timestamp-future"];
 /** Of `answer: "after-handlers"`. */
-const UNHANDLED: readonly RefusalCode[] = ["handlers-failed", "handlers-late"];
+const UNHANDLED: readonly RefusalCode[] = ["handlers-failed", "handlers-late", "seen-busy"];
 const FORGED: readonly RefusalCode[] = [
   ...(Object.keys(SIGNATURE_PROBLEMS) as SignatureProblem[]).filter((code) => !CLOCK.includes(code)),
   "secret-unknown",

@@ -6,6 +6,7 @@ import { pgBossHandler, pgBossInbox, type PgBossJob } from "hookline/pg-boss";
 import { sqsConsumer, sqsInbox } from "hookline/sqs";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { mail } from "../../suites/inbox/deliveries.ts";
+import { logRecorder } from "../../support/log-recorder.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 
 const SECRET = "a signing secret";
@@ -265,6 +266,47 @@ describe("SQS", () => {
       batchItemFailures: [{ itemIdentifier: "1" }, { itemIdentifier: "2" }, { itemIdentifier: "4" }],
     });
     expect(seen).toEqual([2]);
+  });
+
+  test("what fails is logged, also where a handler ignores its signal", async () => {
+    const log = logRecorder();
+    const receiver = createReceiver({ secret: undefined, inbox: memoryInbox(), log: log.logger });
+    onTestFinished(async () => void (await receiver.close({ drainMs: 0 })));
+    receiver.on("email", ({ accountId }) =>
+      accountId === 13 ? Promise.reject(new Error("no")) : new Promise(() => {}),
+    );
+    const [bad, hanging] = await forwarded(13, 7);
+    const Records = [recordOf(bad, "1"), recordOf(hanging, "2"), recordOf({}, "3")];
+    const consume = sqsConsumer(receiver, { by: "handle" });
+    await consume({ Records }, { getRemainingTimeInMillis: () => 1_010 });
+    expect(log.of("handlers-failed")).toMatchObject([{ facts: { deliveryId: bad?.id } }]);
+    expect(log.of("handlers-late")).toMatchObject([{ facts: { deliveryId: hanging?.id } }]);
+    expect(log.of("delivery-invalid")).toHaveLength(1);
+  });
+
+  test.each([
+    ["nothing", undefined],
+    ["an HTTP request", { rawPath: "/", headers: {} }],
+    ["an event of S3", { Records: [{ eventSource: "aws:s3", s3: {} }] }],
+    ["records that are no list", { Records: {} }],
+    ["an empty record", { Records: [null] }],
+  ])("an event that is not SQS's is refused: %s", async (_, event) => {
+    const { receiver, seen } = handling();
+    await expect(sqsConsumer(receiver)(event as never)).rejects.toMatchObject({
+      code: "lambda-event-unknown",
+      fix: expect.stringContaining("SQS") as string,
+    });
+    expect(seen).toEqual([]);
+  });
+
+  test("a queue without a client, or without its methods, is refused at once", () => {
+    const refused = expect.objectContaining({ code: "option-invalid" }) as Error;
+    for (const client of [undefined, {}] as never[]) {
+      expect(() => sqsInbox(client, { queueUrl: QUEUE_URL })).toThrow(refused);
+      expect(() => bullmqInbox(client)).toThrow(refused);
+      expect(() => pgBossInbox(client, { queue: "deliveries" })).toThrow(refused);
+      expect(() => natsInbox(client, { subject: "deliveries" })).toThrow(refused);
+    }
   });
 
   test("an event without messages is nothing to do", async () => {
