@@ -179,6 +179,29 @@ async function storeOne(file: string): Promise<void> {
   await receiver.close();
 }
 
+test("monitoring: the objects of the Prometheus operator have all rules, and find all pods", async () => {
+  const page = pageOf("docs/operate/monitoring.md");
+  const [, [head = "", rules = "", apply = ""] = []] = ownBlocksOf("docs/operate/monitoring.md", 3);
+  const sandbox = project();
+  await sandbox.run([head, rules]);
+  const made = parse(readFileSync(sandbox.path("/var/lib/webhooks/rules.yaml"), "utf8"));
+  const { groups } = parse(readFileSync(join(root, "deploy/prometheus/hookline.rules.yml"), "utf8"));
+  expect(made).toMatchObject({ kind: "PrometheusRule", metadata: { name: "hookline" } });
+  expect(made.spec).toEqual({ groups });
+  expect(apply).toContain("--filename rules.yaml");
+
+  const monitor = blocksOf(page, "yaml")
+    .map((block) => parse(block))
+    .find(({ kind }) => kind === "PodMonitor");
+  const [{ port }] = monitor.spec.podMetricsEndpoints;
+  const [{ key, values }] = monitor.spec.selector.matchExpressions;
+  for (const file of ["postgres/deployment.yaml", "sqlite/statefulset.yaml"]) {
+    const { spec } = parse(readFileSync(join(root, "deploy/kubernetes", file), "utf8"));
+    expect(values).toContain(spec.template.metadata.labels[key]);
+    expect(spec.template.spec.containers[0].ports).toContainEqual({ name: port, containerPort: 3001 });
+  }
+});
+
 test("runbook: its commands for Kubernetes name what the manifests have", () => {
   const { text } = pageOf("docs/operate/runbook.md");
   const read = (path: string): string => readFileSync(join(root, "deploy/kubernetes", path), "utf8");
