@@ -164,6 +164,8 @@ kubectl.test(
     expect(podOf(receivers).metadata.labels).toMatchObject(service?.spec.selector);
     expect(podOf(workers).metadata.labels).not.toMatchObject(service?.spec.selector);
     const role = { name: "ROLE", value: "receiver" };
+    const [, instead = ""] = /in place of `([^`]+)`/.exec(pageOf("docs/deploy/kubernetes.md").text) ?? [];
+    expect(readFileSync(join(root, "examples/deploy/pods.ts"), "utf8")).toContain(`\n${instead}\n`);
     expect(podOf(receivers).spec.containers[0].env).toContainEqual(role);
     expect(podOf(workers).spec.containers[0].env).not.toContainEqual(role);
     for (const line of apply) expect(line).toMatch(/--kustomize (?:workers|webhooks)$|deployment\/hookline-workers$/);
