@@ -189,7 +189,7 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   "peer-missing": ["UsageError", "`postgresInbox`: the package `pg` is not installed"],
   "server-unreachable": [
     "StorageError",
-    "`postgresInbox`: the server cannot be reached, or ended the connection; the inbox goes on by itself",
+    "`postgresInbox`: the server cannot be reached, or ended the connection; what receives or works goes on by itself, a `start()` that failed must be called again",
   ],
   "server-unsupported": [
     "StorageError",
@@ -200,7 +200,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "`postgresInbox`: `fsync` or `full_page_writes` is off, so a power cut loses deliveries",
   ],
   "server-read-only": ["StorageError", "`postgresInbox`: the server is a standby, or the role only reads"],
-  "login-refused": ["StorageError", "`postgresInbox`: the server refused the user or the password"],
+  "login-refused": [
+    "StorageError",
+    "`postgresInbox`: the server refused the user or the password, or no password was given",
+  ],
   "database-missing": ["StorageError", "`postgresInbox`: the server has no such database"],
   "permission-missing": ["StorageError", "`postgresInbox`: the role may not make or change the tables"],
   "schema-missing": [

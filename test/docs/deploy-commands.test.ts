@@ -13,7 +13,7 @@ import { brokenRules, type Manifest } from "../deploy/kubernetes-rules.ts";
 import { bodyOf, signedRequest } from "../support/make-delivery.ts";
 import { ownBlocksOf } from "./page-commands.ts";
 import { blocksOf, pageOf, root } from "./pages.ts";
-import { openSandboxes, testWith } from "./sandbox.ts";
+import { openSandboxes, testWith, type Sandbox } from "./sandbox.ts";
 
 const sandboxes = openSandboxes();
 afterAll(() => sandboxes.close());
@@ -63,13 +63,14 @@ test("container: the page names what the Dockerfile and compose ask for", () => 
   expect(new Set(settings.match(/^\w+(?==)/gm))).toEqual(new Set(wanted));
 });
 
+const kubernetesBlocks = () => ownBlocksOf("docs/deploy/kubernetes.md", 9);
+
 const kubectl = testWith("kubectl");
 kubectl.test(`kubernetes: the overlay changes the base as the page says${kubectl.why}`, async () => {
   const page = pageOf("docs/deploy/kubernetes.md");
-  const [block = []] = ownBlocksOf("docs/deploy/kubernetes.md", 4);
-  const [secret = "", copy = "", look = "", apply = "", exec = ""] = block;
+  const [copy = [], [secret = "", look = "", apply = ""] = [], looks = []] = kubernetesBlocks();
   const sandbox = project();
-  await sandbox.run([copy]);
+  await sandbox.run(copy);
   const [overlay = "", patch = ""] = blocksOf(page, "yaml");
   const folder = sandbox.path("/var/lib/webhooks/overlay");
   // The kubectl of Debian 12 is too old for the name of this list.
@@ -81,26 +82,22 @@ kubectl.test(`kubernetes: the overlay changes the base as the page says${kubectl
   expect(made).toContain("value: http://shop.default.svc.cluster.local/events");
   for (const name of secret.match(/(?<=--from-literal=)\w+/g) ?? []) expect(made).toContain(`key: ${name}\n`);
   expect(apply).toBe("kubectl apply --kustomize overlay");
-  expect((await sandbox.run([`npx hookline ${argumentsIn(exec)} --help`]))[0]).toContain("Usage");
+  const variable = /"\$(\w+)"/.exec(looks[1] ?? "")?.[1];
+  expect(readFileSync(join(root, "deploy/kubernetes/postgres/deployment.yaml"), "utf8")).toContain(
+    `name: ${variable}\n`,
+  );
+  await sandbox.run([`export ${variable}=postgres://localhost/app`]);
+  const commands = looks.map((exec) => `npx hookline ${argumentsIn(exec).replace(/'$/, "")} --help`);
+  for (const usage of await sandbox.run(commands)) expect(usage).toContain("Usage");
 });
 
 kubectl.test(
   `kubernetes: the manifests of a program of one's own fit it, and keep all rules${kubectl.why}`,
   async () => {
-    const page = pageOf("docs/deploy/kubernetes.md");
-    const [, block = []] = ownBlocksOf("docs/deploy/kubernetes.md", 4);
-    const [secret = "", copy = "", look = "", apply] = block;
-    const sandbox = project();
-    await sandbox.run([copy]);
-    const [, , overlay = "", patch = "", ingress = ""] = blocksOf(page, "yaml");
-    const folder = sandbox.path("/var/lib/webhooks/webhooks");
-    // The kubectl of Debian 12 is too old for the name of this list.
-    const older = overlay.replace("patches:\n  - path: program.yaml", "patchesStrategicMerge:\n  - program.yaml");
-    for (const [name, text] of Object.entries({ kustomization: older, program: patch, ingress }))
-      writeFileSync(join(folder, `${name}.yaml`), text);
-    const [printed = ""] = await sandbox.run([look]);
+    const [, , , , [secret = "", look = "", apply] = []] = kubernetesBlocks();
+    const sandbox = await programOverlay();
+    const all = await kustomized(sandbox, look);
     expect(apply).toBe("kubectl apply --kustomize webhooks");
-    const all = parseAllDocuments(printed.replace(/^# Warning.*$/m, "")).map((one) => one.toJS() as Manifest);
     const of = (kind: string): Manifest["spec"] => all.find((one) => one.kind === kind)?.spec;
     for (const [kind, Model] of Object.entries({ Deployment, Ingress, PodDisruptionBudget, Service }))
       expect(() => new Model(all.find((one) => one.kind === kind) as never).validate()).not.toThrow();
@@ -140,8 +137,62 @@ kubectl.test(
   },
 );
 
+kubectl.test(
+  `kubernetes: no Service leads to the workers, which are other pods than the receivers${kubectl.why}`,
+  async () => {
+    const [, , , , [, look = ""] = [], copy = [], apply = []] = kubernetesBlocks();
+    const [, , , , , overlay = "", variable = ""] = blocksOf(pageOf("docs/deploy/kubernetes.md"), "yaml");
+    const sandbox = await programOverlay();
+    await sandbox.run(copy);
+    const older = overlay
+      .replace("patches:\n  - path: program.yaml", "patchesStrategicMerge:\n  - program.yaml")
+      .replace(/labels:\n {2}- pairs: (.*)\n.*\n/, "commonLabels: $1\n");
+    writeFileSync(join(sandbox.path("/var/lib/webhooks/workers"), "kustomization.yaml"), older);
+    const program = join(sandbox.path("/var/lib/webhooks/webhooks"), "program.yaml");
+    const added = variable.replaceAll(/^/gm, " ".repeat(12)).trimEnd();
+    writeFileSync(program, `${readFileSync(program, "utf8").trimEnd()}\n${added}\n`);
+
+    const workers = await kustomized(sandbox, look.replace("webhooks", "workers"));
+    const receivers = await kustomized(sandbox, look);
+    expect(workers.map(({ kind }) => kind).toSorted()).toEqual(["Deployment", "PodDisruptionBudget"]);
+    expect(workers.map(({ metadata }) => metadata.name)).toEqual(["hookline-workers", "hookline-workers"]);
+    const labels = { "app.kubernetes.io/name": "hookline-workers" };
+    for (const { spec } of workers) expect(spec.selector.matchLabels).toEqual(labels);
+    const podOf = (all: readonly Manifest[]) => all.find(({ kind }) => kind === "Deployment")?.spec.template;
+    expect(podOf(workers).metadata.labels).toEqual(labels);
+    const service = receivers.find(({ kind }) => kind === "Service");
+    expect(podOf(receivers).metadata.labels).toMatchObject(service?.spec.selector);
+    expect(podOf(workers).metadata.labels).not.toMatchObject(service?.spec.selector);
+    const role = { name: "ROLE", value: "receiver" };
+    const [, instead = ""] = /in place of `([^`]+)`/.exec(pageOf("docs/deploy/kubernetes.md").text) ?? [];
+    expect(readFileSync(join(root, "examples/deploy/pods.ts"), "utf8")).toContain(`\n${instead}\n`);
+    expect(podOf(receivers).spec.containers[0].env).toContainEqual(role);
+    expect(podOf(workers).spec.containers[0].env).not.toContainEqual(role);
+    for (const line of apply) expect(line).toMatch(/--kustomize (?:workers|webhooks)$|deployment\/hookline-workers$/);
+  },
+);
+
+/** The overlay of a program of one's own, as the page has it. */
+async function programOverlay(): Promise<Sandbox> {
+  const [, , , copy = []] = kubernetesBlocks();
+  const sandbox = project();
+  await sandbox.run(copy);
+  const [, , overlay = "", program = "", ingress = ""] = blocksOf(pageOf("docs/deploy/kubernetes.md"), "yaml");
+  const folder = sandbox.path("/var/lib/webhooks/webhooks");
+  // The kubectl of Debian 12 is too old for the name of this list.
+  const older = overlay.replace("patches:\n  - path: program.yaml", "patchesStrategicMerge:\n  - program.yaml");
+  for (const [name, text] of Object.entries({ kustomization: older, program, ingress }))
+    writeFileSync(join(folder, `${name}.yaml`), text);
+  return sandbox;
+}
+
+async function kustomized(sandbox: Sandbox, look: string): Promise<Manifest[]> {
+  const [printed = ""] = await sandbox.run([look]);
+  return parseAllDocuments(printed.replaceAll(/^# Warning.*$/gm, "")).map((one) => one.toJS() as Manifest);
+}
+
 test("kubernetes: what a pod copies of its file is restored by another pod", async () => {
-  const [, , backUp = [], restore = []] = ownBlocksOf("docs/deploy/kubernetes.md", 4);
+  const [backUp = [], restore = []] = kubernetesBlocks().slice(-2);
   const sandbox = project();
   /** As in the pod, whose volume is a folder here. */
   const inPod = (lines: readonly string[], pod: string): string[] =>
@@ -178,6 +229,29 @@ async function storeOne(file: string): Promise<void> {
   expect((await receiver.receive(request)).status).toBe(200);
   await receiver.close();
 }
+
+test("monitoring: the objects of the Prometheus operator have all rules, and find all pods", async () => {
+  const page = pageOf("docs/operate/monitoring.md");
+  const [, [head = "", rules = "", apply = ""] = []] = ownBlocksOf("docs/operate/monitoring.md", 3);
+  const sandbox = project();
+  await sandbox.run([head, rules]);
+  const made = parse(readFileSync(sandbox.path("/var/lib/webhooks/rules.yaml"), "utf8"));
+  const { groups } = parse(readFileSync(join(root, "deploy/prometheus/hookline.rules.yml"), "utf8"));
+  expect(made).toMatchObject({ kind: "PrometheusRule", metadata: { name: "hookline" } });
+  expect(made.spec).toEqual({ groups });
+  expect(apply).toContain("--filename rules.yaml");
+
+  const monitor = blocksOf(page, "yaml")
+    .map((block) => parse(block))
+    .find(({ kind }) => kind === "PodMonitor");
+  const [{ port }] = monitor.spec.podMetricsEndpoints;
+  const [{ key, values }] = monitor.spec.selector.matchExpressions;
+  for (const file of ["postgres/deployment.yaml", "sqlite/statefulset.yaml"]) {
+    const { spec } = parse(readFileSync(join(root, "deploy/kubernetes", file), "utf8"));
+    expect(values).toContain(spec.template.metadata.labels[key]);
+    expect(spec.template.spec.containers[0].ports).toContainEqual({ name: port, containerPort: 3001 });
+  }
+});
 
 test("runbook: its commands for Kubernetes name what the manifests have", () => {
   const { text } = pageOf("docs/operate/runbook.md");

@@ -132,7 +132,7 @@ describe("commands on an inbox", () => {
 
   const tools = testWith("curl", "jq");
   tools.test(`monitoring and runbook: a server is looked at, and dead letters run again${tools.why}`, async () => {
-    const [serve = [], stats = []] = ownBlocksOf("docs/operate/monitoring.md", 2);
+    const [serve = [], , stats = []] = ownBlocksOf("docs/operate/monitoring.md", 3);
     const [port, adminPort] = [await freePort(), await freePort()];
     const server = machine();
     await server.run(

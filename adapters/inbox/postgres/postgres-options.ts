@@ -86,6 +86,14 @@ function toConnection(name: string, given: unknown): Readonly<Record<string, unk
   const isPool = typeof (given as { readonly connect?: unknown } | null | undefined)?.connect === "function";
   const isObject = typeof given === "object" && given !== null && !Array.isArray(given) && !(given instanceof URL);
   if (isObject && !isPool) return { ...given };
+  if (typeof given === "string" && given !== "")
+    throw new UsageError(
+      "option-invalid",
+      `postgresInbox got ${name} a text that does not begin with "postgres://" or "postgresql://".`,
+      {
+        fix: 'Look at the variable that it comes from, such as DATABASE_URL: "postgres://user@host/database" is whole.',
+      },
+    );
   const got = isPool ? "a pool or a client" : kindOf(given);
   throw new UsageError(
     "option-invalid",

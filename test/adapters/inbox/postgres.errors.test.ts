@@ -40,10 +40,27 @@ describe("an error of the driver or the server", () => {
     ["42883", /Restart with `migrate: true`/],
     ["57014", /`statement_timeout`.*too short, or another session holds a lock/],
     ["55P03", /session that holds it. The `lock_timeout`.*too short/],
-    ["08006", /Look whether it runs.*goes on by itself/],
+    [
+      "08006",
+      /Look whether it runs.*What receives or works goes on by itself.*`start\(\)` or a command that failed must be run again/,
+    ],
   ])("with the code %s says what to do", (code, fix) => {
     expect(toStorageError(failed(code), "statement").fix).toMatch(fix);
   });
+
+  test.each(["client password must be a string", "client password must be a non-empty string"])(
+    "that the driver has no password (%s) is not said to be the server's",
+    (message) => {
+      expect(
+        toStorageError(failed(undefined, `SASL: SCRAM-SERVER-FIRST-MESSAGE: ${message}`), "connect"),
+      ).toMatchObject({
+        code: "login-refused",
+        message: expect.stringMatching(/^The server asks for a password, and none was given\. PostgreSQL: SASL/),
+        fix: expect.stringContaining("`PGPASSWORD`"),
+        mayHold: false,
+      });
+    },
+  );
 
   test("of a transaction that was in the way needs nothing: it is tried again", () => {
     for (const code of ["40001", "40P01"])

@@ -34,8 +34,6 @@ test("options of the driver are taken as they are, and what is undefined is as i
 test.each([
   ["undefined", undefined],
   ["an empty text", ""],
-  ["a text", "localhost:5432"],
-  ["a text", "mysql://localhost/app"],
   ["a list", [URL_OF_APP]],
   ["an object", new URL(URL_OF_APP)],
   ["a pool or a client", new pg.Pool()],
@@ -50,8 +48,22 @@ test.each([
   );
 });
 
+test.each(["localhost:5432", "mysql://localhost/app", "webhooks:hush@localhost/app"])(
+  "the text %s is refused with what it lacks, and is not shown",
+  (connection) => {
+    expect(() => resolvePostgresOptions(connection, {})).toThrow(
+      expect.objectContaining({
+        code: "option-invalid",
+        message: expect.stringMatching(/^postgresInbox got connection a text that does not begin with "postgres:/),
+        fix: expect.stringMatching(/^Look at the variable that it comes from, such as DATABASE_URL/),
+      }),
+    );
+    expect(() => resolvePostgresOptions(connection, {})).not.toThrow(connection);
+  },
+);
+
 test.each([
-  ["directConnection", "direct", 'directConnection a text, expected a text "postgres://'],
+  ["directConnection", "direct", 'directConnection a text that does not begin with "postgres://"'],
   ["schema", "", "schema an empty text, expected the name"],
   ["schema", "pg_hookline", 'schema "pg_hookline", expected the name'],
   ["migrate", "false", "migrate a text, expected true or false"],

@@ -107,6 +107,12 @@ describe("the board for Grafana", () => {
       );
   });
 
+  test("counts what waits once, as promtool tests it: of the processes that work each has a share", () => {
+    const waiting = expressions.find((expr) => expr.includes("inbox_waiting_jobs")) ?? "";
+    const cases = readFileSync(join(folder, "hookline.rules.test.yml"), "utf8");
+    expect(cases).toContain(`\n          ${waiting.replaceAll("$job", "mail")}\n`);
+  });
+
   test("names exported metrics only", async () => {
     const exported = await exportedNames();
     const shown = new Set(expressions.flatMap(namesIn));

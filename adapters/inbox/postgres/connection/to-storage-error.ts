@@ -20,7 +20,7 @@ export function toStorageError(error: unknown, step: Step): StatementError {
   const { sqlState, code, detail } = describe(error);
   const options = { cause: error, mayHold: step !== "connect" && isInDoubt(sqlState) };
   for (const [codes, make] of KINDS) if (codes.test(code)) return make(detail, options);
-  if (sqlState === undefined && NO_PASSWORD.test(detail)) return loginRefused(detail, options);
+  if (sqlState === undefined && NO_PASSWORD.test(detail)) return passwordMissing(detail, options);
   if (sqlState === undefined && !(error instanceof TypeError)) return unreachable(detail, options);
   return new StatementError("storage-failed", detail, options);
 }
@@ -119,7 +119,7 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
     (detail, options) =>
       new StatementError("disk-full", `The disk of the server has no room left. ${detail}`, {
         ...options,
-        fix: "Make room there: what is stored is not lost, what was refused is redelivered, and the inbox goes on by itself.",
+        fix: "Make room there: what is stored is not lost, what was refused is redelivered, and an inbox that is open goes on by itself.",
       }),
   ],
   [
@@ -203,7 +203,7 @@ export const WRITABLE = "Connect to the primary, by a name that follows it after
 function unreachable(detail: string, options: { readonly cause: unknown; readonly mayHold: boolean }): StatementError {
   return new StatementError("server-unreachable", `The server cannot be reached, or ended the connection. ${detail}`, {
     ...options,
-    fix: "Look whether it runs, and at host, port and TLS of the connection. The inbox goes on by itself; what was refused is redelivered.",
+    fix: "Look whether it runs, and at host, port and TLS of the connection. What receives or works goes on by itself, and what was refused is redelivered; a `start()` or a command that failed must be run again.",
   });
 }
 
@@ -211,6 +211,16 @@ function loginRefused(detail: string, options: { readonly cause: unknown; readon
   return new StatementError("login-refused", `The server refused the user or the password. ${detail}`, {
     ...options,
     fix: "Correct user and password of the connection, or the line for them in the server's pg_hba.conf.",
+  });
+}
+
+function passwordMissing(
+  detail: string,
+  options: { readonly cause: unknown; readonly mayHold: boolean },
+): StatementError {
+  return new StatementError("login-refused", `The server asks for a password, and none was given. ${detail}`, {
+    ...options,
+    fix: "Set `PGPASSWORD`, or write the password into the connection.",
   });
 }
 
