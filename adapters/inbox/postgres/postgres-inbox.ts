@@ -1,7 +1,8 @@
 import { StorageError, type InboxHost, type WorkingInbox } from "../../../src/adapter.ts";
 import { UsageError } from "../../../src/index.ts";
 import { inTransactions } from "./connection/impatient.ts";
-import { createPool, type Pool, type PoolOptions, type Route } from "./connection/pool.ts";
+import { openPools, type Pools } from "./connection/open-pools.ts";
+import type { Pool, Route } from "./connection/pool.ts";
 import { assertServer } from "./connection/server-checks.ts";
 import { createPresence } from "./connection/presence.ts";
 import { createLossLog } from "./loss-log.ts";
@@ -16,7 +17,7 @@ import { ensureDays } from "./upkeep/day-partitions.ts";
 import { createPostgresGaps } from "./upkeep/gaps.ts";
 import { createPostgresKeyValues } from "./upkeep/key-values.ts";
 import { findLiveWorkers } from "./workers/list-workers.ts";
-import { DEFAULT_GONE_MS } from "./workers/membership.ts";
+import { DEFAULT_GONE_MS } from "./work/intervals.ts";
 import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
 import { createPostgresPauses } from "./upkeep/pauses.ts";
@@ -44,19 +45,6 @@ export interface PostgresOptions {
 
 /** A store that failed says so long that the next may fail, too; unless one succeeds. Nothing more may come while this process is not ready. */
 const FAILED_MS = 10_000;
-/** What deliveries and handlers do not need gives up so soon where others hold a lock. */
-const LOCK_MS = 1_000;
-
-interface Pools {
-  readonly store: Pool;
-  readonly steps: Pool;
-  readonly other: Pool;
-  /** Gaps, texts of other modules, and what is written for people: who waits for a lock here keeps no connection from the work. */
-  readonly side: Pool;
-  /** What people ask may wait for locks, or read much: it keeps no connection from what deliveries and handlers wait for. */
-  readonly looks: Pool;
-}
-
 /** The port on a PostgreSQL server: tables are the truth, the lanes of a shard are in the memory of the process that owns it. */
 export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"network"> {
   const {
@@ -273,20 +261,4 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     capabilities: { durability: "fsync", order: "valid-claims", shared: true, workers: "many" },
   };
   return inbox;
-}
-
-function openPools(
-  connection: PostgresOptions["connection"],
-  { leaseMs, route }: { readonly leaseMs: number; readonly route: Route },
-): Pools {
-  const pool = (name: string, max: number, rest?: Pick<PoolOptions, "answerMs" | "lockMs">): Pool =>
-    createPool({ connection, max, applicationName: `hookline ${name}`, route, ...rest });
-  return {
-    store: pool("store", 1, { lockMs: LOCK_MS }),
-    // A step that takes longer than the lease is too late.
-    steps: pool("work", 1, { answerMs: leaseMs }),
-    other: pool("other", 2),
-    side: pool("side", 1, { lockMs: LOCK_MS }),
-    looks: pool("looks", 1, { lockMs: LOCK_MS }),
-  };
 }

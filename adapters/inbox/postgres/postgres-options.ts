@@ -2,7 +2,7 @@ import { assertOptions, kindOf, oneText, wholeNumber } from "../../../src/adapte
 import { DEFAULT_MAX_JOBS } from "../../../src/inbox/parking.ts";
 import { DEFAULT_KEEP_DAYS } from "../../../src/inbox/upkeep/retention.ts";
 import { UsageError } from "../../../src/index.ts";
-import { DEFAULT_LEASE_MS } from "./workers/membership.ts";
+import { DEFAULT_LEASE_MS } from "./work/intervals.ts";
 import type { PostgresOptions } from "./postgres-inbox.ts";
 
 /** Limits of a PostgreSQL inbox. */

@@ -1,4 +1,4 @@
-// How often a worker does what, milliseconds.
+// How often a worker does what, and when it counts as dead, milliseconds.
 
 /** Between two heartbeats. */
 export const BEAT_MS = 500;
@@ -10,3 +10,7 @@ export const POLL_MS = { busy: 5, idle: 50 };
 export const TRY_AGAIN_MS = 1_000;
 /** Until a row may be free that a transaction of the application holds. */
 export const PAUSE_MS = 100;
+/** A worker that did not commit for so long is taken over. */
+export const DEFAULT_LEASE_MS = 5_000;
+/** How long the heart of a process whose connection is gone must stand still: two beats and a half. */
+export const DEFAULT_GONE_MS = 1_250;

@@ -5,11 +5,6 @@ import { isFileFailure, isRefusal, isUnreadable } from "../connection/to-storage
 import { DATABASE, EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
 import type { Handled, LiveWorker } from "./other-workers.ts";
 
-/** A worker that did not commit for so long is taken over, milliseconds. */
-export const DEFAULT_LEASE_MS = 5_000;
-/** How long the heart of a process whose connection is gone must stand still, milliseconds: two beats and a half. */
-export const DEFAULT_GONE_MS = 1_250;
-
 /** Who works, and on what. */
 export interface Membership {
   /** @returns with when the server started, and which database it is */
