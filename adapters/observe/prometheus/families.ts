@@ -27,7 +27,7 @@ export async function familiesOf(
   const { inFlightBytes } = internals;
   const consumers = internals.handlers.handled().map(({ consumer }) => consumer);
   const jobs = jobsOf(counting, internals);
-  /** The same numbers from each process of one inbox. */
+  /** The same numbers from each process of one inbox, but for jobs that wait: on PostgreSQL a worker counts its share. */
   const inbox = countsOfInbox(health, internals);
   // They count without an error here: `health()` has just done so.
   const workers = inbox && internals.inboxWorkers();
