@@ -1,6 +1,4 @@
 import { join } from "node:path";
-import { postgresInbox } from "../../../adapters/inbox/postgres.ts";
-import { sqliteInbox } from "../../../adapters/inbox/sqlite.ts";
 import { createReceiver, memoryInbox, type Inbox } from "../../../src/index.ts";
 import { SECRET } from "../signing.ts";
 import { MOUNTS } from "./mounts.ts";
@@ -11,7 +9,7 @@ const [where = "", ...flags] = process.argv.slice(2);
 // With defaults. Without a handler nothing is handled, so the inbox needs room for everything.
 const receiver = createReceiver({
   secret: SECRET,
-  inbox: inboxOf(flags),
+  inbox: await inboxOf(flags),
 });
 
 const listener = await MOUNTS[where]?.(receiver);
@@ -38,14 +36,19 @@ if (flags.includes("handler")) {
   serve(listener);
 }
 
-function inboxOf(kinds: readonly string[]): Inbox {
+/** As in an app, the program has the code of its own inbox alone. */
+async function inboxOf(kinds: readonly string[]): Promise<Inbox> {
   if (kinds.includes("sqlite")) return inboxInFile();
-  if (kinds.includes("postgres")) return postgresInbox(connectionOfServer());
+  if (kinds.includes("postgres")) {
+    const { postgresInbox } = await import("../../../adapters/inbox/postgres.ts");
+    return postgresInbox(connectionOfServer());
+  }
   return memoryInbox({ maxJobs: 20_000_000, maxBytes: 8 * 1024 ** 3 });
 }
 
 /** In the temporary folder; with `retention` jobs older than 5 s are deleted. */
-function inboxInFile(): Inbox<"disk"> {
+async function inboxInFile(): Promise<Inbox<"disk">> {
+  const { sqliteInbox } = await import("../../../adapters/inbox/sqlite.ts");
   return sqliteInbox(
     join(folderOfServer(), "inbox.db"),
     flags.includes("retention") ? { keepDoneDays: 5 / 86_400 } : {},
