@@ -13,13 +13,14 @@ interface ListenerLimits {
 
 const LISTENERS_MS = { unlimited: 30_000, most: 5 * 60_000 };
 
+/** Calls: the jobs of all whose listeners run count a death if the process dies. */
 const MANY = 256;
 
 /** The listeners of `onDead`. */
 export interface DeadLetterListeners {
   /** Resolves when they are waited for no more; never rejects. */
   call(call: CallJobs, outcomes: readonly JobOutcome[], limits: ListenerLimits): Promise<void>;
-  /** Those of {@link MANY} calls are waited for: all of them count a death if the process dies. */
+  /** Listeners of {@link MANY} calls or more run: further calls are to wait for theirs before others begin. */
   readonly areMany: boolean;
 }
 

@@ -73,7 +73,10 @@ const ADMIN: ReadonlySet<Verb> = new Set(["runRequest", "failRequest"]);
 /** How a task ended: as the thread says, or as the thread itself did. */
 type Result = TaskResult | { readonly error: StorageError };
 
-/** One transaction takes no more than this beside its first task (a store brings at most 500 deliveries, see `src/inbox/batcher.ts`), so that one giant body does not hold up the rest. */
+/**
+ * One transaction takes no more than this beside its first task, so that one giant body does not hold up the rest. A store brings at most 500
+ * deliveries: `src/inbox/batcher.ts`.
+ */
 const MAX_ITEMS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 const ONE: Size = { items: 1, bytes: 0 };
