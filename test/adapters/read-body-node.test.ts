@@ -205,12 +205,16 @@ describe("the reader", () => {
 
   describe("over HTTP/2", () => {
     /** A request whose body has not ended, and how reading it does. */
-    async function dialH2() {
+    async function dialH2({ isLate = false } = {}) {
       const begun = deferred<{ readonly read: Promise<Uint8Array> }>();
       const server: Http2Server = createH2Server((req, res) => {
-        const read = readBodyNode(req as unknown as IncomingMessage, unlimited());
-        begun.resolve({ read });
-        read.then((bytes) => res.end(String(bytes.length))).catch(() => {});
+        const begin = (): void => {
+          const read = readBodyNode(req as unknown as IncomingMessage, unlimited());
+          begun.resolve({ read });
+          read.then((bytes) => res.end(String(bytes.length))).catch(() => {});
+        };
+        if (isLate) req.once("close", begin);
+        else begin();
       });
       server.listen(0, "127.0.0.1");
       await once(server, "listening");
@@ -219,7 +223,7 @@ describe("the reader", () => {
         client.destroy();
         server.close();
       });
-      return { stream: client.request({ ":method": "POST" }), begun: begun.promise };
+      return { stream: client.request({ ":method": "POST" }), begun: begun.promise, server };
     }
 
     test("reads a body that no header announces", async () => {
@@ -234,6 +238,15 @@ describe("the reader", () => {
       stream.on("error", () => {}).write(SHORT);
       const { read } = await begun;
       stream.destroy();
+      await expect(read).rejects.toMatchObject({ code: "body-cut-off" });
+    });
+
+    test("a body whose stream was reset before it was read is cut off, not empty", async () => {
+      const { stream, begun, server } = await dialH2({ isLate: true });
+      stream.on("error", () => {}).write(SHORT);
+      await once(server, "request");
+      stream.destroy();
+      const { read } = await begun;
       await expect(read).rejects.toMatchObject({ code: "body-cut-off" });
     });
   });

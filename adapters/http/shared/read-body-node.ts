@@ -17,6 +17,8 @@ const NOTHING = new Uint8Array(0);
  */
 export function readBodyNode(req: IncomingMessage, limits: ReadLimits): Promise<Uint8Array> {
   const length = declaredLength(req);
+  // A stream of HTTP/2 that was reset before it was read has ended, and is not destroyed.
+  if (req.aborted) return Promise.reject(bodyCutOff(req.errored));
   if (length === 0 || req.readableEnded) return Promise.resolve(NOTHING);
   if (length !== undefined && length > limits.maxBytes) return Promise.reject(bodyTooLarge(limits.maxBytes));
   if (req.destroyed) return Promise.reject(bodyCutOff(req.errored));
@@ -99,9 +101,7 @@ async function readLong(req: IncomingMessage, limits: ReadLimits): Promise<Uint8
   signal.addEventListener("abort", onAbort);
   req.on("close", onClose);
   try {
-    const body = await getRawBody(req.pipe(counted), { limit: limits.maxBytes });
-    if (req.aborted) throw bodyCutOff(req.errored); // over HTTP/2 a stream that is reset ends as a whole one does
-    return body;
+    return await getRawBody(req.pipe(counted), { limit: limits.maxBytes });
   } catch (error) {
     throw isOverLimit(error) ? bodyTooLarge(limits.maxBytes) : error;
   } finally {
