@@ -1,23 +1,8 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { mail, nobodys, notice, type FullDelivery } from "../../suites/inbox/deliveries.ts";
 import { claimAll, claimOne, done, recordsOf, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
-import { openProcesses, type Processes } from "./postgres-processes.ts";
-
-/** @returns what gives the locks back */
-async function locked({ sql }: Processes, ...tables: readonly string[]): Promise<() => Promise<void>> {
-  const holder = await sql.connect();
-  let isHeld = true;
-  const release = async (): Promise<void> => {
-    if (!isHeld) return;
-    isHeld = false;
-    await holder.query("rollback");
-    holder.release();
-  };
-  onTestFinished(release);
-  await holder.query("begin");
-  for (const table of tables) await holder.query(`lock table hookline.${table} in access exclusive mode`);
-  return release;
-}
+import { lockTables } from "../../support/postgres/lock-tables.ts";
+import { openProcesses } from "./postgres-processes.ts";
 
 test("looks at jobs that wait for a lock fail alone: handlers and tombstones do not wait for them", async () => {
   const processes = await openProcesses();
@@ -26,7 +11,7 @@ test("looks at jobs that wait for a lock fail alone: handlers and tombstones do 
   await processes.passing(() => expect(inbox.tombstones.find(7, undefined)).toBeDefined());
   await other.close();
   await storeAll(inbox, mail(["a"]));
-  await locked(processes, "dead", "ended_count");
+  await lockTables(processes.sql, "dead", "ended_count");
   let waiting = 0;
   const looks = [
     () => inbox.jobs.find({ states: ["dead"], limit: 10 }),
@@ -52,7 +37,7 @@ test("gaps, sync tokens and what is written for people fail alone where they wai
   const { inbox } = await processes.start();
   await storeAll(inbox, mail(["a"]));
   await inbox.gaps?.mark({ at: 1, afterMs: 1 });
-  await locked(processes, "subscribed_resource", "key_value", "tombstone", "subscription", "pause");
+  await lockTables(processes.sql, "subscribed_resource", "key_value", "tombstone", "subscription", "pause");
   const errored = { subscription: 7, accountId: 7, resource: "/email/messages", error: "" };
   let waiting = 0;
   const asked = [
@@ -85,7 +70,7 @@ test.each<[what: string, table: string, blocked: FullDelivery]>([
 ])("%s that waits for a lock on %s is refused alone, and holds up no later delivery", async (_, table, blocked) => {
   const processes = await openProcesses();
   const { inbox } = await processes.start();
-  const release = await locked(processes, table);
+  const release = await lockTables(processes.sql, table);
   const results = await inbox.store([mail(["a"]), blocked, mail(["b"])]);
   expect(results).toMatchObject([
     { expanded: true },
@@ -108,7 +93,7 @@ test("replays that wait for a lock keep no delivery from being stored, and hold 
   const error = { name: "Error", message: "no", at: clock.now() };
   const claims = await claimAll(inbox);
   for (const claim of claims) await settleAll(inbox, claim, { to: "dead", error });
-  const release = await locked(processes, "dead");
+  const release = await lockTables(processes.sql, "dead");
   const order: string[] = [];
   const replays = claims.map(async ({ jobs: [{ id }] }) =>
     inbox.jobs.replay({ ids: [id] }).then((count) => order.push(`replayed ${count}`)),
@@ -130,6 +115,6 @@ test("a replay that holds does not fail for a lock on the table of subscriptions
     to: "dead",
     error: { name: "Error", message: "no", at: clock.now() },
   });
-  await locked(processes, "subscription");
+  await lockTables(processes.sql, "subscription");
   expect(await inbox.jobs.replay({ states: ["dead"] })).toBe(1);
 });

@@ -1,30 +1,16 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { claimAll, claimOne, done, storeAll } from "../../suites/inbox/verbs.ts";
 import { eventually } from "../../support/eventually.ts";
-import { openProcesses, type Processes } from "./postgres-processes.ts";
-
-async function locked({ sql }: Processes, table: string): Promise<() => Promise<void>> {
-  const holder = await sql.connect();
-  let isReleased = false;
-  const release = async (): Promise<void> => {
-    if (isReleased) return;
-    isReleased = true;
-    await holder.query("rollback");
-    holder.release();
-  };
-  onTestFinished(release);
-  await holder.query("begin");
-  await holder.query(`lock table hookline.${table} in access exclusive mode`);
-  return release;
-}
+import { lockTables } from "../../support/postgres/lock-tables.ts";
+import { openProcesses } from "./postgres-processes.ts";
 
 test("a lane's window that cannot be written, while others have locked its table, holds up no other job, and holds later", async () => {
   const processes = await openProcesses();
   const { inbox, clock, heard } = await processes.start();
   await storeAll(inbox, mail([{ id: "dies", lane: "one" }]), mail([{ id: "behind", lane: "one" }]));
   const dying = await claimOne(inbox);
-  const release = await locked(processes, "lane_window");
+  const release = await lockTables(processes.sql, "lane_window");
   const error = { name: "Error", message: "no", at: clock.now() };
   let isSettled = false;
   const settling = inbox.settle([{ claim: dying, outcomes: [{ to: "dead", error, ofWindow: true }] }]).then((held) => {

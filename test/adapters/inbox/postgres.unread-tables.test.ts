@@ -9,6 +9,7 @@ import { newDatabase } from "../../support/postgres.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { claimOne, done, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
 import { openDatabase } from "./in-database.ts";
+import { lockTables } from "../../support/postgres/lock-tables.ts";
 import { openProcesses } from "./postgres-processes.ts";
 
 const SECRET = "a signing secret";
@@ -27,20 +28,6 @@ async function broken(sql: pg.Pool, table: string): Promise<() => Promise<void>>
       `drop view hookline.${table}; alter table hookline.kept rename to ${table}; drop function hookline.broken()`,
     );
   };
-}
-
-async function locked(sql: pg.Pool, table: string): Promise<() => Promise<void>> {
-  const holder = await sql.connect();
-  let isHeld = true;
-  const release = async (): Promise<void> => {
-    if (!isHeld) return;
-    isHeld = false;
-    await holder.query("rollback");
-    holder.release();
-  };
-  onTestFinished(release);
-  await holder.query(`begin; lock table hookline.${table} in access exclusive mode`);
-  return release;
 }
 
 /** On tables that an earlier process made, and in which it paused the account 9. */
@@ -101,7 +88,7 @@ test.each(ASIDE)(
 
 test.each(ASIDE)("a process that starts while somebody holds a lock on %s receives", async (table) => {
   const { sql, receiver } = await database();
-  const release = await locked(sql, table);
+  const release = await lockTables(sql, table);
   const { made, seen, send, health } = receiver();
   await made.start();
   expect(await send("a")).toBe(200);
