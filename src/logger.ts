@@ -44,16 +44,33 @@ function defaultLogger(): Logger {
   const { destination } = pino as Partial<typeof pino>;
   return destination === undefined
     ? pino({ ...options, browser: { asObject: true } })
-    : pino(options, toStderr(destination));
+    : pino(options, isPipe(process.stderr) ? toPipe(process.stderr) : toFile(destination));
 }
 
+const isPipe = (stderr: NodeJS.WriteStream): boolean => "connecting" in stderr && !stderr.isTTY;
+
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
+
+/**
+ * Stderr that is a pipe or a socket, as of journald or a container. While its reader does not read, lines wait, and beyond a MiB they are
+ * dropped. A thread that wrote by itself would wait with them, and the process would never exit. A reader that has gone ends nothing either.
+ */
+function toPipe(stderr: NodeJS.WriteStream): { write(line: string): void } {
+  if (!stderr.listeners("error").includes(ignore)) stderr.on("error", ignore);
+  return {
+    write(line) {
+      if (stderr.writableLength < MAX_UNWRITTEN_BYTES) stderr.write(line);
+    },
+  };
+}
+
+function ignore(): void {}
 
 /**
  * Stderr that survives a full disk: unwritten lines wait, and beyond a MiB they are dropped. A failed write does not end the process, nor
  * keep it from exiting, and logging resumes when there is space again.
  */
-function toStderr(destination: typeof pino.destination): ReturnType<typeof pino.destination> {
+function toFile(destination: typeof pino.destination): ReturnType<typeof pino.destination> {
   const stream = destination({ dest: 2, sync: false, minLength: 1, maxLength: MAX_UNWRITTEN_BYTES });
   const flushAtExit = stream.flushSync.bind(stream);
   let fails = false;

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { toLogger } from "../src/logger.ts";
 
-const LINES = 2_000;
+const LINES = Number(process.env["LINES"] ?? 2_000);
 const LONG = "x".repeat(1_000);
 
 const log = toLogger(undefined);
