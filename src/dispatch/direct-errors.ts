@@ -1,17 +1,47 @@
 import { fixOf, HooklineError, isHooklineError, UsageError } from "../errors.ts";
-import type { StoredDelivery } from "../inbox/port/delivery.ts";
+import type { IdentifiedDelivery, StoredDelivery } from "../inbox/port/delivery.ts";
 import type { Logger } from "../logger.ts";
+import type { SingleEvent } from "../protocol/event-types.ts";
+import { describeThrown } from "../thrown.ts";
 import { fixOfFrozenWrite } from "./job-reporter.ts";
+import { isGiveUp } from "./retries/retry-errors.ts";
 
 /** Why a delivery is to come again. */
 export function toHandleFailed(errors: readonly unknown[]): unknown {
   if (errors.every((error) => isHooklineError(error, "seen-busy"))) return errors[0];
   return new HooklineError("handle-failed", `${errors.length} of the delivery's handlers failed.`, {
-    cause: errors.length === 1 ? errors[0] : new AggregateError(errors),
+    // A log prints the messages of causes, and no errors within them.
+    cause: errors.length === 1 ? errors[0] : new AggregateError(errors, toLines(errors)),
     fix:
       errors.map(fixOfFrozenWrite).find((fix) => fix !== undefined) ??
       "Nothing is lost: the service or the queue sends the delivery again. All of its events run then; with `seen`, only those that failed.",
   });
+}
+
+function toLines(errors: readonly unknown[]): string {
+  const lines = errors.slice(0, MOST_SHOWN).map((error) => {
+    const { name, message } = describeThrown(error);
+    return `${name}: ${message}`;
+  });
+  return [...lines, ...(errors.length > MOST_SHOWN ? [`and ${errors.length - MOST_SHOWN} more`] : [])].join("; ");
+}
+
+/** A delivery may have a hundred thousand events. */
+const MOST_SHOWN = 5;
+
+/**
+ * Whether a handler that failed is not to run again.
+ * @param log has the only trace of it: no inbox keeps a dead letter
+ */
+export function isGivenUp(
+  error: unknown,
+  { delivery, event }: { readonly delivery: IdentifiedDelivery; readonly event: SingleEvent },
+  log: Logger,
+): boolean {
+  if (!isGiveUp(error)) return false;
+  const facts = { code: "given-up", deliveryId: delivery.id, event: event.type, err: error };
+  log.warn(facts, "a handler gave up: the event counts as done, and no dead letter keeps it");
+  return true;
 }
 
 export function toStuck(cause: unknown): HooklineError {
@@ -47,7 +77,15 @@ export async function logFailure(
   let isLogged = false;
   const aborted = (): void => {
     isLogged = true;
-    log.error({ code: "handlers-late", ...of, err: signal?.reason }, "the signal aborted before handlers had ended");
+    const err = new HooklineError(
+      "handlers-late",
+      "The signal given to `handle` aborted before the handlers had ended.",
+      {
+        cause: signal?.reason,
+        fix: "Make them faster, or raise the time limit of the function that calls `handle`. The queue sends the delivery again.",
+      },
+    );
+    log.error({ code: err.code, ...of, fix: err.fix, err }, "the signal aborted before handlers had ended");
   };
   signal?.addEventListener("abort", aborted, { once: true });
   try {

@@ -10,7 +10,7 @@ import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { idempotencyKey } from "./calls/context.ts";
 import { createDirectContext, type DirectContext } from "./calls/direct-context.ts";
 import { eventsInParts, lastHandled } from "./delivery-events.ts";
-import { refuseTombstone, toHandleFailed, toStuck } from "./direct-errors.ts";
+import { isGivenUp, refuseTombstone, toHandleFailed, toStuck } from "./direct-errors.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn, uniqueOf } from "./expand.ts";
 import type { Registration } from "./handlers.ts";
@@ -19,7 +19,6 @@ import { laneOf } from "./lane-key.ts";
 import { mergeEvents } from "./calls/merged-event.ts";
 import { createGate, type Gate } from "./gate.ts";
 import { createOnce, type Once } from "./run-once.ts";
-import { isGiveUp } from "./retries/retry-errors.ts";
 import type { RunningCall } from "./calls/run-handler.ts";
 
 /** `receiver.handle` and `answer: "after-handlers"`: runs a delivery's events without an inbox, one after another, without merging. */
@@ -71,11 +70,12 @@ const LEASE_MARGIN_MS = 10_000;
 
 /** @param apart deliveries share neither lanes nor `concurrency`: one must not wait for what another one began */
 export function createDirectHandling(
-  { handlers, handlerCalls, services, clock, counters, observers, concurrency, handlerEnded, faultLog }: DispatchDeps,
+  deps: DispatchDeps,
   reporter: Pick<ExpansionReporter, "arrived" | "unhandled">,
   { name, apart, storage }: { readonly name: string; readonly apart: boolean; readonly storage: StorageKind },
 ): DirectHandling {
-  const slots = createGate(concurrency);
+  const { handlers, handlerCalls, services, clock, counters, observers, log, faultLog } = deps;
+  const slots = createGate(deps.concurrency);
   const lanes = new Map<string, Gate>();
   const calls = new Set<RunningCall>();
   const handling = new Set<Promise<void>>();
@@ -146,9 +146,9 @@ export function createDirectHandling(
           if (running !== undefined) calls.delete(running);
           signal?.removeEventListener("abort", abort);
           ended();
-          handlerEnded(event, result, consumer);
+          deps.handlerEnded(event, result, consumer);
           meter?.called(consumer, clock.now() - startedAt);
-          const isDone = result.ok || isGiveUp(result.error);
+          const isDone = result.ok || isGivenUp(result.error, job, log);
           span?.end(isDone ? "done" : "retry", result);
           if (isDone) resolve();
           else reject((result as { readonly error: unknown }).error);

@@ -1,4 +1,4 @@
-import { RetryLater, type SeenStore } from "hookline";
+import { GiveUp, RetryLater, type SeenStore } from "hookline";
 import { expect, test } from "vitest";
 import { toStored } from "../../src/inbox/port/delivery.ts";
 import { turns } from "../support/event-loop.ts";
@@ -21,9 +21,35 @@ test.each([
   ]);
 });
 
-test("what is no delivery is logged", async () => {
+test("where several handlers fail, the line has the words of each, up to five", async () => {
   const { receiver, log } = rig();
-  await expect(receiver.handle({ id: 7 } as never)).rejects.toMatchObject({ code: "delivery-invalid" });
+  receiver.on("email", ({ id }) => Promise.reject(new TypeError(`no ${String(id)}`)));
+  const delivery = toStored("d-1", makeDelivery(emails("a", "b", "c", "d", "e", "f", "g")));
+  await expect(receiver.handle(delivery)).rejects.toMatchObject({ code: "handle-failed" });
+  const message = "TypeError: no a; TypeError: no b; TypeError: no c; TypeError: no d; TypeError: no e; and 2 more";
+  expect(log.of("handlers-failed")).toMatchObject([{ facts: { err: { cause: { message } } } }]);
+});
+
+test.each(["a message", "a request"])("what a handler gives up of %s leaves a line with its error", async (what) => {
+  const { receiver, log, clock } = rig({ secret: "shh" });
+  const err = new GiveUp("the account is gone");
+  receiver.on("email", () => Promise.reject(err));
+  if (what === "a message") await receiver.handle(stored());
+  else {
+    const request = signedRequest(emails("a"), { secret: "shh", at: clock.date() });
+    const { status } = await receiver.receive(request, { answer: "after-handlers", timeoutMs: 1_000 });
+    expect(status).toBe(200);
+  }
+  const deliveryId = what === "a message" ? "d-1" : (expect.any(String) as string);
+  expect(log.lines).toMatchObject([
+    { level: "warn", facts: { code: "given-up", deliveryId, event: "email.updated", err } },
+  ]);
+});
+
+test("what is no delivery is logged, with what it lacks", async () => {
+  const { receiver, log } = rig();
+  const message = expect.stringContaining("no valid id, receivedAt, sentAt, bodyBase64, headers[") as string;
+  await expect(receiver.handle({ id: 7 } as never)).rejects.toMatchObject({ code: "delivery-invalid", message });
   expect(log.of("delivery-invalid")).toMatchObject([{ level: "error", facts: { err: { code: "delivery-invalid" } } }]);
 });
 
@@ -36,7 +62,9 @@ test("handlers that have not ended when the signal aborts are logged, once", asy
   await turns();
   const reason = new Error("the time is over");
   controller.abort(reason);
-  expect(log.of("handlers-late")).toMatchObject([{ level: "error", facts: { deliveryId: "d-1", err: reason } }]);
+  expect(log.of("handlers-late")).toMatchObject([
+    { level: "error", facts: { deliveryId: "d-1", fix: expect.any(String) as string, err: { cause: reason } } },
+  ]);
   calls[0]?.fail();
   await expect(handled).rejects.toMatchObject({ code: "handle-failed" });
   expect(log.of("handlers-failed")).toEqual([]);

@@ -1,4 +1,4 @@
-import { isSource, kindOfSource } from "../../assert.ts";
+import { isSource, kindOf, kindOfSource } from "../../assert.ts";
 import { UsageError } from "../../errors.ts";
 import type { SingleEvent } from "../../protocol/event-types.ts";
 
@@ -66,16 +66,20 @@ export function fromStored(
   const receivedAt = Date.parse(stored?.receivedAt);
   const sentAt = Date.parse(stored?.sentAt);
   const signature = stored?.headers?.[signatureHeader];
-  if (
-    typeof stored?.id !== "string" ||
-    typeof stored.bodyBase64 !== "string" ||
-    typeof signature !== "string" ||
-    !(receivedAt + sentAt > 0)
-  ) {
-    throw new UsageError("delivery-invalid", `${caller}() got a value that is not a stored delivery.`, {
-      fix: "Pass it what `forwardInbox` handed to your queue, unchanged.",
-    });
-  }
+  const fields = {
+    id: typeof stored?.id === "string",
+    receivedAt: receivedAt > 0,
+    sentAt: sentAt > 0,
+    bodyBase64: typeof stored?.bodyBase64 === "string",
+    [`headers["${signatureHeader}"]`]: typeof signature === "string",
+  };
+  const missing = Object.keys(fields).filter((field) => fields[field] !== true);
+  if (typeof signature !== "string" || missing.length > 0)
+    throw new UsageError(
+      "delivery-invalid",
+      `${caller}() got ${kindOf(stored)}, which is not a stored delivery: it has no valid ${missing.join(", ")}.`,
+      { fix: "Pass it what `forwardInbox` handed to your queue, unchanged." },
+    );
   const { id, signedBy, headers } = stored;
   const source = stored.source ?? undefined; // a queue may write null for what is not there
   if (!isSource(source))
