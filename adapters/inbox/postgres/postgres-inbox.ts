@@ -167,6 +167,8 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         await ensureDays(other, ident());
         arePausesKnown = false;
         await watch.begin();
+        // A role or a server may be at its limit of connections: whoever is ready has the one that stores.
+        await store.query("select");
       } catch (error) {
         await closePools();
         user = undefined;

@@ -19,6 +19,7 @@ describe("an error of the driver or the server", () => {
     ["EPIPE", "server-unreachable"],
     ["ECONNRESET", "server-unreachable"],
     ["ENOTFOUND", "server-unreachable"],
+    ["SELF_SIGNED_CERT_IN_CHAIN", "server-unreachable"],
     [undefined, "server-unreachable"],
   ])("with the code %s is %s, with what to do where something can be done", (code, expected) => {
     expect(toStorageError(failed(code), "statement")).toMatchObject({
@@ -39,6 +40,9 @@ describe("an error of the driver or the server", () => {
     ["3F000", /Restart with `migrate: true`/],
     ["42883", /Restart with `migrate: true`/],
     ["57014", /`statement_timeout`.*too short, or another session holds a lock/],
+    ["DEPTH_ZERO_SELF_SIGNED_CERT", /authority in NODE_EXTRA_CA_CERTS/],
+    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", /authority in NODE_EXTRA_CA_CERTS/],
+    ["ERR_TLS_CERT_ALTNAME_INVALID", /by the name that the certificate has/],
     ["55P03", /session that holds it. The `lock_timeout`.*too short/],
     [
       "08006",

@@ -194,6 +194,14 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
     (detail, options) =>
       new StatementError("server-unreachable", `The server is starting, stopping or recovering. ${detail}`, options),
   ],
+  [
+    /CERT|^UNABLE_TO_/,
+    (detail, options) =>
+      new StatementError("server-unreachable", `The server's certificate is not trusted. ${detail}`, {
+        ...options,
+        fix: "Name the file of its authority in NODE_EXTRA_CA_CERTS before the process starts, and connect by the name that the certificate has.",
+      }),
+  ],
   [/^(08|57P|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EADDR|ENOTFOUND|EAI_|ENOENT)/, unreachable],
 ];
 

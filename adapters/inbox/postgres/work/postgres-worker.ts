@@ -96,6 +96,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   async function beginNow(): Promise<void> {
     const given = worker;
     const handled = toHandled(worker?.handled);
+    await stepPool.query("select"); // without this connection it would take shards and work on none
     const { id, server, database } = await membership.register(handled);
     if (worker !== given) return membership.leave(id, false);
     const mine = createLife(id, createOtherWorkers({ id, handled }), {
