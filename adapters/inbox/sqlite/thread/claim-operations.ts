@@ -8,12 +8,12 @@ import type { UnusableRows } from "./unusable-rows.ts";
 
 /** Claims and how they end, and the change of the process that works. */
 export interface ClaimOperations {
-  /** These jobs may be running from now on, but for those whose delivery is asked for and is not there. @returns the deliveries */
+  /** These jobs may be running from now on, but for those whose delivery is asked for and is not given. */
   claim(input: {
     readonly ids: readonly number[];
     readonly at: number;
     readonly deliveries: readonly number[];
-  }): DeliveryRow[];
+  }): ClaimedDeliveries;
   /** Nobody claimed these fresh jobs in time: they wait like all others. */
   unclaim(ids: readonly number[]): void;
   /** Told twice it changes nothing more: a commit's outcome may be unknown. @returns jobs that are dead instead: their outcome does not fit */
@@ -28,6 +28,12 @@ export interface ClaimOperations {
   countWaiting(what: { readonly consumer?: string | undefined; readonly accountId?: number | undefined }): number;
   /** Those of them that are open and have a row, in the order of ids, as `LoadedJob`. @returns JSON of a list of them */
   openJobsOf(ids: readonly number[]): string;
+}
+
+interface ClaimedDeliveries {
+  readonly found: readonly DeliveryRow[];
+  /** Of those that were asked for, the first ones: their bodies are as much as one commit reads. */
+  readonly looked: number;
 }
 
 interface TakenOver {
@@ -68,6 +74,8 @@ const LOADED = `json_group_array(json_array(
 
 /** Of lanes and merge keys that are loaded in one page. */
 const PAGE_BYTES = 16 * 1024 * 1024;
+/** Of bodies that a claim reads, at least one: the deliveries of the same commit wait for it. */
+const CLAIM_BYTES = 16 * 1024 * 1024;
 
 export function createClaimOperations(
   db: DatabaseSync,
@@ -114,16 +122,24 @@ export function createClaimOperations(
 
   return {
     claim({ ids, at, deliveries: wanted }) {
-      const found = deliveries(wanted);
       const missing = new Set(wanted);
-      for (const { id } of found) missing.delete(id);
+      const found: DeliveryRow[] = [];
+      let [looked, bytes] = [0, 0];
+      while (looked < wanted.length && bytes < CLAIM_BYTES) {
+        for (const row of deliveries(wanted.slice(looked, looked + 1))) {
+          missing.delete(row.id);
+          found.push(row);
+          bytes += row.body.byteLength;
+        }
+        looked += 1;
+      }
       for (const id of ids) {
         // One that is still fresh in the file stays so: the commit that was to give it a row did not hold. One that was dropped or erased since
         // it was chosen does not run, nor does one without its delivery: nothing would ever take its mark back.
         const delivery = state.mark.has(id) ? undefined : sql.deliveryOf.get(id)?.["delivery"];
         if (delivery !== undefined && !missing.has(Number(delivery))) state.mark.add(id, at, false);
       }
-      return found;
+      return { found, looked };
     },
     unclaim: (ids) => ids.forEach(unmark),
     settle({ done, released, others, windows: changed }) {
