@@ -63,7 +63,7 @@ test("container: the page names what the Dockerfile and compose ask for", () => 
   expect(new Set(settings.match(/^\w+(?==)/gm))).toEqual(new Set(wanted));
 });
 
-const kubernetesBlocks = () => ownBlocksOf("docs/deploy/kubernetes.md", 9);
+const kubernetesBlocks = () => ownBlocksOf("docs/deploy/kubernetes.md", 10);
 
 const kubectl = testWith("kubectl");
 kubectl.test(`kubernetes: the overlay changes the base as the page says${kubectl.why}`, async () => {
@@ -171,6 +171,18 @@ kubectl.test(
     for (const line of apply) expect(line).toMatch(/--kustomize (?:workers|webhooks)$|deployment\/hookline-workers$/);
   },
 );
+
+test("kubernetes: a Secret that exists is changed by one of its entries, and the pods that read it start anew", () => {
+  const [patch = "", restart] = kubernetesBlocks().at(-3) ?? [];
+  const [, [secret = ""] = []] = kubernetesBlocks();
+  const entries = secret.match(/(?<=--from-literal=)\w+/g) ?? [];
+  const { stringData } = JSON.parse(/--patch '(.*)'/.exec(patch)?.[1] ?? "");
+  expect(entries).toEqual(expect.arrayContaining(Object.keys(stringData)));
+  expect(secret).toContain("kubectl create secret generic hookline ");
+  expect(patch).toContain("kubectl patch secret hookline ");
+  const manifests = readFileSync(join(root, "deploy/kubernetes/postgres/deployment.yaml"), "utf8");
+  expect(restart).toBe(`kubectl rollout restart deployment/${parseAllDocuments(manifests)[0]?.toJS().metadata.name}`);
+});
 
 /** The overlay of a program of one's own, as the page has it. */
 async function programOverlay(): Promise<Sandbox> {
