@@ -18,7 +18,7 @@ import { createPostgresGaps } from "./upkeep/gaps.ts";
 import { createPostgresKeyValues } from "./upkeep/key-values.ts";
 import { findLiveWorkers } from "./workers/list-workers.ts";
 import { DEFAULT_GONE_MS } from "./work/intervals.ts";
-import { allowUnsubscribe, createPostgresSubscriptions } from "./upkeep/subscriptions.ts";
+import { createPostgresSubscriptions, createUnsubscribeCount } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
 import { createPostgresPauses } from "./upkeep/pauses.ts";
 import { createPostgresTombstones } from "./upkeep/tombstones.ts";
@@ -177,7 +177,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       upkeep.begin();
     },
     tombstones,
-    allowUnsubscribe: (asked) => allowUnsubscribe(other, ident(), asked),
+    allowUnsubscribe: createUnsubscribeCount(side, ident),
     subscriptions,
     gaps: createPostgresGaps({ ident, pool: side, isMine }),
     pauses,

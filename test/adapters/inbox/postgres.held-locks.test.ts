@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { mail, nobodys, notice, type FullDelivery } from "../../suites/inbox/deliveries.ts";
 import { claimAll, claimOne, done, recordsOf, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
 import { lockTables } from "../../support/postgres/lock-tables.ts";
@@ -62,6 +62,23 @@ test("gaps, sync tokens and what is written for people fail alone where they wai
   expect(waiting).toBeGreaterThan(asked.length / 2);
   for (const one of await ended)
     expect(one).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("lock timeout") } });
+});
+
+test("unsubscribes that wait for their count fail, and hold up neither handlers nor each other", async () => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  const ask = (subscription: number) => inbox.allowUnsubscribe!({ subscription, source: undefined, maxPerHour: 90 });
+  expect(await ask(1)).toBe(true);
+  await storeAll(inbox, mail(["a"]));
+  const holder = await processes.sql.connect();
+  onTestFinished(() => holder.release(true));
+  await holder.query("begin; select from hookline.meta where key = 'unsubscribes' for update");
+  const asked = Promise.allSettled(Array.from({ length: 60 }, (_, subscription) => ask(subscription)));
+  await processes.passing(async () => settleAll(inbox, await claimOne(inbox), done));
+  for (const one of await asked)
+    expect(one).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("lock timeout") } });
+  await holder.query("rollback");
+  expect(await ask(2)).toBe(true);
 });
 
 test.each<[what: string, table: string, blocked: FullDelivery]>([

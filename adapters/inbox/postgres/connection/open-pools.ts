@@ -8,7 +8,7 @@ export interface Pools {
   readonly store: Pool;
   readonly steps: Pool;
   readonly other: Pool;
-  /** Gaps, texts of other modules, and what is written for people: who waits for a lock here keeps no connection from the work. */
+  /** Gaps, the limit on unsubscribes, texts of other modules, and what is written for people: who waits for a lock here keeps no connection from the work. */
   readonly side: Pool;
   /** What people ask may wait for locks, or read much: it keeps no connection from what deliveries and handlers wait for. */
   readonly looks: Pool;

@@ -6,6 +6,7 @@ import type {
 } from "../../../../src/adapter.ts";
 import { impatient } from "../connection/impatient.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
+import { isLockTimeout } from "../connection/to-storage-error.ts";
 import { toText } from "../store/encode-batch.ts";
 
 /** Subscriptions in the tables, cached in memory for health checks. */
@@ -113,24 +114,43 @@ export async function trimSubscriptions(queries: Queries, ident: string): Promis
 
 /**
  * Counts the unsubscribes of all processes in one row: who comes second waits for the first one's commit, and goes on from there. The time
- * is the server's, because the clocks of processes differ.
+ * is the server's, because the clocks of processes differ. Where others hold a lock on the row, those that came while one waited for it fail
+ * with that one: a gate may ask at every delivery.
+ * @param pool whose transactions do not wait for long
  */
-export async function allowUnsubscribe(
-  pool: Pool,
-  ident: string,
-  { subscription, source, maxPerHour }: AskedUnsubscribe,
-): Promise<boolean> {
-  const key = `${subscription} ${toText(source ?? "")}`;
-  // A transaction, because a permission that a crash of the server forgets would be given again.
-  const [row] = await pool.transaction((queries) =>
-    queries.query<{ allowed: boolean }>(
-      /* sql */ `insert into ${ident}.meta as m values ('unsubscribes', ${countSql("'{}'")})
+export function createUnsubscribeCount(pool: Pool, ident: () => string): (asked: AskedUnsubscribe) => Promise<boolean> {
+  let last: Promise<unknown> = Promise.resolve();
+  let lockTimeouts = 0;
+  let lockTimeout: unknown;
+
+  async function ask({ subscription, source, maxPerHour }: AskedUnsubscribe): Promise<boolean> {
+    const key = `${subscription} ${toText(source ?? "")}`;
+    // A transaction, because a permission that a crash of the server forgets would be given again.
+    const [row] = await pool.transaction((queries) =>
+      queries.query<{ allowed: boolean }>(
+        /* sql */ `insert into ${ident()}.meta as m values ('unsubscribes', ${countSql("'{}'")})
        on conflict (key) do update set value = ${countSql("m.value")}
        returning $2::float8 >= 1 and (value::jsonb->'allowed') ? $1 as allowed`,
-      [key, maxPerHour],
-    ),
-  );
-  return row?.allowed === true;
+        [key, maxPerHour],
+      ),
+    );
+    return row?.allowed === true;
+  }
+
+  return (asked) => {
+    const before = lockTimeouts;
+    const mine = last.then(async () => {
+      if (lockTimeouts > before) throw lockTimeout;
+      try {
+        return await ask(asked);
+      } catch (error) {
+        if (isLockTimeout(error)) [lockTimeouts, lockTimeout] = [lockTimeouts + 1, error];
+        throw error;
+      }
+    });
+    last = mine.catch(() => {});
+    return mine;
+  };
 }
 
 /**
