@@ -78,6 +78,20 @@ test("none is found when the server was not asked for 5 s: another process may h
   expect(tombstones.find(7, "crm")).toMatchObject({ reason: "no" });
 });
 
+test("those that have not changed hold on for as long as somebody locks their table", async () => {
+  const { pool, ident } = await openTables();
+  const tombstones = createPostgresTombstones({ ident: () => ident, pool, now: () => NOW });
+  await tombstones.put({ subscription: 7, source: undefined, reason: "no" });
+  const real = performance.now.bind(performance);
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => real() + 5_000);
+  onTestFinished(() => clock.mockRestore());
+  await pool.transaction(async (holder) => {
+    await holder.query(`lock table ${ident}.tombstone in access exclusive mode`);
+    await tombstones.refresh();
+  });
+  expect(tombstones.find(7, "crm")).toMatchObject({ reason: "no" });
+});
+
 test("of two looks the one that began later counts, whichever answers first", async () => {
   const { pool, ident } = await openTables();
   const answers: (() => void)[] = [];
