@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { createReceiver, type Receiver } from "hookline";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
@@ -6,7 +7,7 @@ import { eventually } from "../../support/eventually.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
 import { newDatabase } from "../../support/postgres.ts";
-import { mail } from "../../suites/inbox/deliveries.ts";
+import { mail, raw } from "../../suites/inbox/deliveries.ts";
 import { claimOne, done, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
 import { openDatabase } from "./in-database.ts";
 import { lockTables } from "../../support/postgres/lock-tables.ts";
@@ -112,6 +113,53 @@ test("a process stays ready while a table is broken that no store needs, and its
   await settleAll(inbox, await claimOne(inbox), done);
   expect(log.of("inbox-stats-failed")).toHaveLength(1);
 });
+
+test("while somebody holds a lock on dead jobs, all else is counted, and health() says so", async () => {
+  const processes = await openProcesses();
+  const [{ inbox, log }, { inbox: other }] = [await processes.start(), await processes.start()];
+  await lockTables(processes.sql, "dead");
+  await storeAll(other, ...["a", "b", "c"].map((id) => raw(mail([id], { receivedAt: 5 }))));
+  await processes.passing(() => expect(inbox.stats()).toMatchObject({ unexpanded: 3, oldestWaitingAt: 5 }));
+  await processes.rows("delete from hookline.unexpanded");
+  await processes.passing(() => expect(inbox.stats()).toMatchObject({ oldestWaitingAt: undefined }));
+  await processes.passing(() =>
+    expect(inbox.stats()).toMatchObject({ failure: { message: expect.stringContaining("lock timeout") } }),
+  );
+  expect(log.of("inbox-stats-failed")).toHaveLength(1);
+});
+
+// Tombstones are not read again until they change.
+test.each(ASIDE.filter((table) => table !== "tombstone"))(
+  "a process whose role may not read %s any more stays ready, and says so",
+  async (table) => {
+    const { connectionString, drop } = await newDatabase();
+    onTestFinished(drop);
+    const processes = await openProcesses(connectionString);
+    const { inbox: owner } = await processes.start();
+    await owner.close();
+    const role = `reader_${randomBytes(6).toString("hex")}`;
+    await processes.sql.query(`create role ${role}; grant usage on schema hookline to ${role};
+    grant all on all tables in schema hookline to ${role}; grant all on all sequences in schema hookline to ${role};
+    grant execute on all functions in schema hookline to ${role}`);
+    onTestFinished(() => dropRole(connectionString, role));
+    const { inbox } = await processes.start({ connection: { connectionString, options: `-c role=${role}` } });
+    await processes.sql.query(`revoke select on hookline.${table} from ${role}`);
+    const ready = new Set<boolean>();
+    await processes.passing(() => {
+      ready.add(inbox.ready().ready);
+      expect(inbox.stats()).toMatchObject({ failure: { code: "permission-missing" } });
+    });
+    for (let look = 0; look < 5; look += 1) await processes.passing(() => void ready.add(inbox.ready().ready));
+    expect([...ready]).toEqual([true]);
+  },
+);
+
+async function dropRole(connectionString: string, role: string): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  await client.query(`drop owned by ${role}; drop role ${role}`);
+  await client.end();
+}
 
 test("a tombstone that could not be read when the process started answers nothing, and is found when it can be", async () => {
   const processes = await openProcesses();

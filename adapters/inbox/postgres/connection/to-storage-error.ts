@@ -57,9 +57,14 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === "55P03";
 }
 
-/** Whether a table could not be read, while others may be: it is broken on the disk, takes too long, or others hold a lock on it. */
+/** Whether a table could not be read, while others may be: it is broken on the disk, takes too long, others hold a lock on it, or the role may not. */
 export function isOfTable(error: unknown): boolean {
-  return /^(22|55P03|57014|58030|58P01|XX)/.test(sqlStateOf(error) ?? "");
+  return isPermission(error) || /^(22|55P03|57014|58030|58P01|XX)/.test(sqlStateOf(error) ?? "");
+}
+
+/** Whether the role lacks a right. */
+export function isPermission(error: unknown): boolean {
+  return sqlStateOf(error) === "42501";
 }
 
 /** What the server said of a statement that failed. */

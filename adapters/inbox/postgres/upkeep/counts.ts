@@ -1,6 +1,7 @@
 import { impatient } from "../connection/impatient.ts";
 import type { Queries } from "../connection/pool.ts";
-import { EXACT, readStats } from "./read-stats.ts";
+import { isOfTable } from "../connection/to-storage-error.ts";
+import { EXACT, readStats, type SharedStats } from "./read-stats.ts";
 import { createUnpausedSearch } from "./unpaused-search.ts";
 
 /** What this process knows of the whole, until it looks again. */
@@ -56,13 +57,24 @@ export function createCounts({ pool, ident, leaseMs }: CountsDeps): KnownCounts 
     return before?.beat === beat ? before : { beat, since: performance.now() };
   }
 
+  /** Where what failed cannot be counted, all else is. */
+  async function read(): Promise<{ readonly stats: SharedStats; readonly failure?: unknown }> {
+    try {
+      return { stats: await readStats(hasty, ident()) };
+    } catch (failure) {
+      if (!isOfTable(failure)) throw failure;
+      const { dead, unhandled } = counts;
+      return { stats: { ...(await readStats(hasty, ident(), false)), dead, unhandled }, failure };
+    }
+  }
+
   return {
     get counts() {
       return counts;
     },
     async look() {
-      const [stats, [row]] = await Promise.all([
-        readStats(hasty, ident()),
+      const [{ stats, failure }, [row]] = await Promise.all([
+        read(),
         hasty.query<{ at: number }>(`select received_at as at from ${ident()}.unexpanded order by delivery limit 1`),
       ]);
       const { waiting, running, beats, ...rest } = stats;
@@ -80,6 +92,7 @@ export function createCounts({ pool, ident, leaseMs }: CountsDeps): KnownCounts 
         oldestUnexpandedAt: row?.at,
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
       };
+      if (failure !== undefined) throw failure;
     },
   };
 }

@@ -33,14 +33,15 @@ const FIRST = 100;
 /**
  * In one round trip, for a look every few seconds: a full count of a million rows is 0.1 s of the server's time. With more than 10,000 open
  * jobs, `oldestWaitingAt` is that of the lowest ids: the delivery of a replayed job may be older.
+ * @param failed false: dead and unhandled jobs are not counted, but 0
  */
-export async function readStats(queries: Queries, ident: string): Promise<SharedStats> {
+export async function readStats(queries: Queries, ident: string, failed = true): Promise<SharedStats> {
   const row = await oneRow<Row>(
     queries,
     /* sql */ `with marked as materialized (select job as id from ${ident}.worker as w cross join unnest(w.running) as job where w.alive),
      few as materialized (select id, received_at, account, consumer from ${ident}.job limit ${EXACT} + 1),
      jobs as (select count(*) as n, min(received_at) filter (where id not in (select id from marked) and ${isUnpaused(ident)}) as oldest from few as j)
-     select (${countOf(ident, "unexpanded", "delivery")}) as unexpanded, (${countOf(ident, "dead", "id")}) as dead, (${countOf(ident, "unhandled", "id")}) as unhandled,
+     select (${countOf(ident, "unexpanded", "delivery")}) as unexpanded, (${failed ? countOf(ident, "dead", "id") : 0}) as dead, (${failed ? countOf(ident, "unhandled", "id") : 0}) as unhandled,
        case when n <= ${EXACT} then n else (${estimateOf(ident, "job")}) end as open,
        (select count(*) from marked) as running,
        case when n <= ${EXACT} then oldest else (
