@@ -1,4 +1,4 @@
-import { KEPT_DAY, PLANS, SERVER } from "./tables.ts";
+import { KEPT_DAY, PLANS, SERVER, stepLockOf } from "./tables.ts";
 
 /** What a worker asks for: its next step, and what came in. */
 export function stepFunctionsOf(ident: string): string {
@@ -24,6 +24,8 @@ declare
   a_day int;
   passed jsonb := '[]';
 begin
+  -- The row is locked until the last body is sent: if this process is suspended meanwhile, others end the session.
+  perform pg_advisory_xact_lock_shared(${stepLockOf(ident, "me")});
   update ${ident}.worker as w set beat = step, running = running_now, since = since_then
   where w.id = me and w.alive and w.beat < step and w.beat >= coalesce((settle->>'after')::bigint, 0)
     and coalesce((settle->>'server')::bigint, ${SERVER}) = ${SERVER};

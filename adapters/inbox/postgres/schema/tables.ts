@@ -21,6 +21,11 @@ export function inLiteral(ident: string): string {
   return ident.replaceAll("'", "''");
 }
 
+/** The advisory lock that each step of a worker shares until its transaction ends: so others can see in which sessions one is under way. */
+export function stepLockOf(ident: string, worker: string): string {
+  return `hashtextextended('hookline step ${inLiteral(ident)} ' || ${worker}, 0)`;
+}
+
 /** When the server started: after a fail-over it is another one, which may lack what was confirmed last and give its ids anew. */
 export const SERVER = "(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint";
 

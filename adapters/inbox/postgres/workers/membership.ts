@@ -4,6 +4,7 @@ import type { Pool } from "../connection/pool.ts";
 import { isFileFailure, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { DATABASE, EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
 import type { Handled, LiveWorker } from "./other-workers.ts";
+import { createRowHolders } from "./row-holders.ts";
 
 /** Who works, and on what. */
 export interface Membership {
@@ -57,11 +58,15 @@ interface WorkerRow extends LiveWorker {
   readonly present: boolean;
 }
 
+/** Leases: until then a process that lives has given up a step that takes too long, and a smaller one holds. */
+const END_STEPS_AFTER = 2;
+
 export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, failed }: MembershipOptions): Membership {
   /** By the monotonic clock of this process: when a heart was first seen at its last beat. */
   const seen = new Map<number, { readonly beat: number; readonly since: number }>();
   /** What each worker handles never changes. */
   let handledBy = new Map<number, Handled | null>();
+  const holders = createRowHolders(pool, ident);
 
   async function findAlive(): Promise<readonly WorkerRow[]> {
     const rows = await pool.query<WorkerRow>(
@@ -104,6 +109,8 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       const stillMs = performance.now() - since;
       const isDead = stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)));
       if (isDead && (await declareDead(one))) continue;
+      // At the next look its row is free.
+      if (stillMs >= END_STEPS_AFTER * leaseMs) await holders.endSteps(one).catch(failed);
       alive.push(one);
       const due = (present ? [goneMs, leaseMs] : [leaseMs]).find((ms) => ms > stillMs);
       if (due !== undefined) lookAgainMs = Math.min(lookAgainMs, due - stillMs);
