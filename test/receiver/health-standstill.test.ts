@@ -134,6 +134,19 @@ describe("an inbox that does not move is a problem after 15 s; where it gives no
     expect(await codesOf(receiver)).toContain("no-progress");
   });
 
+  test("the share of another process that cannot be taken over is told of, and no restart is asked for", async () => {
+    const cause = new StorageError("storage-failed", "Somebody holds its row.");
+    const standstill = { step: "claim", of: "The share of worker 2", seconds: 90, cause } as const;
+    const inbox = stubInbox((own) => ({
+      stats: () => ({ ...own.stats(), workers: { alive: 2, share: 0.5, standstill } }),
+    }));
+    const { receiver } = rig({ inbox });
+    await receiver.start();
+    const message = "The share of worker 2 was not started for 90 s: Somebody holds its row.";
+    expect(await problemsOf(receiver, "no-progress")).toEqual([toReported("no-progress", message)]);
+    expect(await receiver.health()).toMatchObject({ live: true, ready: true });
+  });
+
   test("but no restart is asked for where none can help", async () => {
     const inbox = stubInbox(() => ({
       claim: () => Promise.reject(new StorageError("disk-full", "The disk is full.")),

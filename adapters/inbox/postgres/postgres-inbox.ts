@@ -254,7 +254,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
         isWorkedOn: alive > 0,
         isFull: worker.isFull(),
-        workers: { alive, share, shards: share * SHARDS },
+        workers: { alive, share, shards: share * SHARDS, standstill: worker.standstill() },
         ...(unread === undefined ? {} : { failure: unread }),
       };
     },

@@ -209,6 +209,10 @@ export interface InboxWorkers {
   readonly share: number;
   /** The parts of the lanes that are this process's, where whole parts are shared out. */
   readonly shards?: number | undefined;
+  /** The share of one that is dead and that this process cannot take over from, if there is one. */
+  readonly standstill?:
+    | { readonly step: "claim"; readonly of: string; readonly seconds: number; readonly cause: unknown }
+    | undefined;
 }
 
 /** A process that works on an inbox on which many may. */

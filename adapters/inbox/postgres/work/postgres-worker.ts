@@ -4,7 +4,7 @@ import type { Presence } from "../connection/presence.ts";
 import { EXPANDER, SHARDS } from "../schema/tables.ts";
 import { createLife, heirWhereFull, isExpander, loadMissing, toLoad, type Life } from "./create-life.ts";
 import { createLanes } from "./lanes.ts";
-import { createMembership } from "../workers/membership.ts";
+import { createMembership, type Membership } from "../workers/membership.ts";
 import { createOtherWorkers, toHandled, type OtherWorkers } from "../workers/other-workers.ts";
 import { createWorkerLog, type Over } from "./worker-log.ts";
 import { BEAT_MS, PAUSE_MS, POLL_MS, TICK_MS, TRY_AGAIN_MS } from "./intervals.ts";
@@ -13,7 +13,7 @@ import type { StepReply } from "./work-steps.ts";
 import { createWorkerClaims, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
 
 /** This process as one of those that work. */
-export interface PostgresWorker extends WorkerClaims {
+export interface PostgresWorker extends WorkerClaims, Pick<Membership, "standstill"> {
   work(worker: Worker): Promise<void>;
   /** The worker that expands deliveries, if this process is it. */
   expander(): number | undefined;
@@ -273,6 +273,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
 
   return {
     ...claims,
+    standstill: membership.standstill,
     async work(given) {
       worker = given;
       if (life === undefined) await begin();

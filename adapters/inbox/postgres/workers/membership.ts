@@ -1,4 +1,4 @@
-import type { StorageError } from "../../../../src/adapter.ts";
+import type { InboxWorkers, StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isFileFailure, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
@@ -14,6 +14,8 @@ export interface Membership {
   tick(me: number, mine: Mine): Promise<Share>;
   /** This process's own worker is over. @param died what it runs on counts a death if others run it */
   leave(worker: number, died: boolean): Promise<void>;
+  /** One that is dead, and could not be taken over from at the last look. */
+  standstill(): InboxWorkers["standstill"];
 }
 
 interface Registration {
@@ -60,6 +62,8 @@ interface WorkerRow extends LiveWorker {
 
 /** Leases: until then a process that lives has given up a step that takes too long, and a smaller one holds. */
 const END_STEPS_AFTER = 2;
+/** Leases: then others, such as who removes jobs, have long given its row back. */
+const TELL_AFTER = 3;
 
 export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, failed }: MembershipOptions): Membership {
   /** By the monotonic clock of this process: when a heart was first seen at its last beat. */
@@ -67,6 +71,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
   /** What each worker handles never changes. */
   let handledBy = new Map<number, Handled | null>();
   const holders = createRowHolders(pool, ident);
+  let standing: InboxWorkers["standstill"];
 
   async function findAlive(): Promise<readonly WorkerRow[]> {
     const rows = await pool.query<WorkerRow>(
@@ -92,10 +97,24 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     }
   }
 
+  /** It is dead, and another session holds its row. */
+  async function insist(one: WorkerRow, stillMs: number): Promise<InboxWorkers["standstill"]> {
+    // At the next look its row is free.
+    const refused = await holders.endSteps(one).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (stillMs < TELL_AFTER * leaseMs) return undefined;
+    const { shards, cause } = await holders.find(one.id);
+    const of = `The share of worker ${one.id} (${shards} of ${SHARDS} shards)`;
+    return { step: "claim", of, seconds: Math.floor(stillMs / 1_000), cause: refused ?? cause };
+  }
+
   /** @returns those that live, and when to look again */
   async function lookAt(workers: readonly WorkerRow[], me: number): Promise<Pick<Share, "workers" | "lookAgainMs">> {
     for (const id of seen.keys()) if (!workers.some((one) => one.id === id)) seen.delete(id);
     const alive: WorkerRow[] = [];
+    let found: InboxWorkers["standstill"];
     let lookAgainMs = Infinity;
     for (const one of workers) {
       const { id, beat, present } = one;
@@ -109,12 +128,13 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       const stillMs = performance.now() - since;
       const isDead = stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)));
       if (isDead && (await declareDead(one))) continue;
-      // At the next look its row is free.
-      if (stillMs >= END_STEPS_AFTER * leaseMs) await holders.endSteps(one).catch(failed);
+      const why = stillMs >= END_STEPS_AFTER * leaseMs ? await insist(one, stillMs).catch(failed) : undefined;
+      found ??= why ?? undefined;
       alive.push(one);
       const due = (present ? [goneMs, leaseMs] : [leaseMs]).find((ms) => ms > stillMs);
       if (due !== undefined) lookAgainMs = Math.min(lookAgainMs, due - stillMs);
     }
+    standing = found;
     return { workers: alive, lookAgainMs };
   }
 
@@ -165,8 +185,10 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       return { owned: owned.map(({ id }) => id), surplus: surplusOf(owned, { leaving, ages }), ...seenNow };
     },
     async leave(worker, died) {
+      standing = undefined;
       await takeOver(worker, null, died);
     },
+    standstill: () => standing,
   };
 }
 
