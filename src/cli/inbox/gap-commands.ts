@@ -31,7 +31,7 @@ export const gapsCommand = defineCommand({
 The cause is refused (deliveries were not answered 200), down (no process was there), errored (the service reported an
 error of the subscription), silent (nothing came for longer than usual) or gone (the subscription did not exist).
 
-A receiver ends those of email and calendarEvent by itself, if it has a handler of .changes or a delta sync for them.`,
+A receiver ends those of email, calendarEvent, contact and task by itself, if it has a handler of .changes or a delta sync for them.`,
   },
   flags: {
     ...INBOX_FLAGS,
