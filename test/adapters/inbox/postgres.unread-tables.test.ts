@@ -134,14 +134,14 @@ test.each(ASIDE.filter((table) => table !== "tombstone"))(
   async (table) => {
     const { connectionString, drop } = await newDatabase();
     onTestFinished(drop);
+    const role = `reader_${randomBytes(6).toString("hex")}`;
+    onTestFinished(() => dropRole(connectionString, role)); // after the processes are closed
     const processes = await openProcesses(connectionString);
     const { inbox: owner } = await processes.start();
     await owner.close();
-    const role = `reader_${randomBytes(6).toString("hex")}`;
     await processes.sql.query(`create role ${role}; grant usage on schema hookline to ${role};
     grant all on all tables in schema hookline to ${role}; grant all on all sequences in schema hookline to ${role};
     grant execute on all functions in schema hookline to ${role}`);
-    onTestFinished(() => dropRole(connectionString, role));
     const { inbox } = await processes.start({ connection: { connectionString, options: `-c role=${role}` } });
     await processes.sql.query(`revoke select on hookline.${table} from ${role}`);
     const ready = new Set<boolean>();
