@@ -211,10 +211,7 @@ export function createJobRunner(
    */
   function deadLetter(call: MergedCall, limits: RunLimits): Promise<void> | undefined {
     const { jobs } = call;
-    const error = new HooklineError(
-      "process-died",
-      "The process died each time that this job ran alone (process-died).",
-    );
+    const error = new HooklineError("process-died", "The process died each time it ran (process-died).");
     const outcomes = jobs.map((): JobOutcome => ({ to: "dead", error: toJobError(error, clock.now()) }));
     const isSafe = call.claim.jobs[0].deaths < 2 * MOST_DEATHS;
     return conclude(call, { result: { ok: false, error }, durationMs: 0, outcomes }, isSafe ? limits : undefined);
