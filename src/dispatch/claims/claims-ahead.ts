@@ -72,10 +72,14 @@ interface AccountClaims {
   readonly claims: Fifo<Claim>;
 }
 
-/** Jobs of one delivery share its body; most claims have one job. */
+/** Jobs of one delivery share its body. */
 function bytesOf({ jobs }: Claim): number {
   let bytes = 0;
-  for (const { delivery } of jobs as readonly Partial<ClaimedJob>[]) bytes += delivery?.body?.byteLength ?? 0;
+  let last: unknown;
+  for (const { delivery } of jobs as readonly Partial<ClaimedJob>[]) {
+    if (delivery !== last) bytes += delivery?.body?.byteLength ?? 0;
+    last = delivery;
+  }
   return bytes;
 }
 

@@ -74,7 +74,7 @@ const LOADED = `json_group_array(json_array(
 
 /** Of lanes and merge keys that are loaded in one page. */
 const PAGE_BYTES = 16 * 1024 * 1024;
-/** Of bodies that a claim reads, at least one: the deliveries of the same commit wait for it. */
+/** Of bodies that one commit reads, at least one: deliveries wait for it, and a thread that is silent for long is given up. */
 const CLAIM_BYTES = 16 * 1024 * 1024;
 
 export function createClaimOperations(

@@ -49,33 +49,29 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
         if (held === undefined) deliveries.set(delivery, deliveries.get(delivery) ?? recent.get(delivery));
       }
     const missing = [...deliveries].flatMap(([id, known]) => (known === undefined ? id : []));
-    if (runs.length === 0) return { claims: [], isAgain: false, cut: undefined };
-    let [whole, cut]: [typeof runs, Begun["cut"]] = [runs, undefined];
+    if (runs.length === 0) return { claims: [], isAgain: false };
     if (unmarked.length + missing.length > 0) {
-      const { found, looked } = await commits.add("claim", { ids: unmarked, at: now(), deliveries: missing });
-      for (const row of found) {
-        deliveries.set(row.id, toDelivery(row));
-        recent.add(row.id, deliveries.get(row.id) as Delivery);
-      }
-      if (looked < missing.length) {
-        const unread = new Set(missing.slice(looked));
-        const isUnread = (row: Row): boolean => row.held === undefined && unread.has(row.delivery);
-        const first = runs.findIndex(({ rows }) => rows.some(isUnread));
-        whole = runs.slice(0, first);
-        cut = { fits: runs[first]?.rows.findIndex(isUnread) ?? 1 };
-        for (const run of runs.slice(first)) lanes.giveBack(run, now());
-      }
+      let unread = missing;
+      do {
+        // Those whose bodies are read later are marked then.
+        const { found, looked } = await commits.add("claim", { ids: unmarked, at: now(), deliveries: unread });
+        for (const row of found) {
+          deliveries.set(row.id, toDelivery(row));
+          recent.add(row.id, deliveries.get(row.id) as Delivery);
+        }
+        unread = unread.slice(looked);
+      } while (unread.length > 0);
     } else await nextTurn(); // what was just stored is to be answered first
     // What was dropped or erased meanwhile has left its lane, and its delivery may be gone with it.
-    const without = whole
+    const without = runs
       .flatMap(({ rows }) => rows)
       .filter((row) => row.held === undefined && !deliveries.get(row.delivery) && lanes.has(row.id))
       .map(({ id }) => id);
     if (without.length > 0) await remove(without, lanes);
     recent.trim();
     // None where the tenure is over: another process works now.
-    const claims = whole.flatMap((run) => lanes.begin(run, (id) => deliveries.get(id), now()) ?? []);
-    return { claims, isAgain: claims.length === 0 && without.length > 0, cut };
+    const claims = runs.flatMap((run) => lanes.begin(run, (id) => deliveries.get(id), now()) ?? []);
+    return { claims, isAgain: claims.length === 0 && without.length > 0 };
   }
 
   /** Jobs whose delivery is not in the file never run. */
@@ -104,8 +100,7 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     host().log.error({ err, code: "jobs-not-read" }, "jobs that are due cannot be read from the file: trying again");
   }
 
-  /** @param isCut some that are due were left out, because their bodies are large */
-  async function claimJobs(limits: ClaimLimits, isCut = false): Promise<Claimed> {
+  async function claimJobs(limits: ClaimLimits): Promise<Claimed> {
     const { lanes } = workerState;
     let runs = lanes.take(limits, now());
     while (runs.length === 0 && limits.max > 0 && (await lanes.bringBack(readJobs, now)))
@@ -113,12 +108,9 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     // What is claimed does not wait for it.
     if (runs.length > 0) lanes.bringBack(readJobs, now).catch(notBack);
     try {
-      const { claims, isAgain, cut } = await begin(runs, lanes);
-      if (cut !== undefined && claims.length === 0)
-        return await claimJobs({ ...limits, max: 1, mergeMax: cut.fits }, true);
-      if (isAgain) return await claimJobs(limits, isCut);
-      const nextDueAt = isCut || cut !== undefined ? now() : lanes.nextDueAt(now());
-      return { claims, nextDueAt, suspects: lanes.hasSuspects() };
+      const { claims, isAgain } = await begin(runs, lanes);
+      if (isAgain) return await claimJobs(limits);
+      return { claims, nextDueAt: lanes.nextDueAt(now()), suspects: lanes.hasSuspects() };
     } catch (error) {
       for (const run of runs) if (run.state === "ahead") lanes.giveBack(run, now());
       if ((error as Partial<StorageError>).code === "epoch-stale") return NOTHING;
@@ -127,7 +119,7 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
   }
 
   return {
-    claim: (limits) => claimJobs(limits),
+    claim: claimJobs,
     async settle(settlements) {
       const { lanes } = workerState;
       const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
@@ -165,8 +157,6 @@ interface Begun {
   readonly claims: readonly Claim[];
   /** None could begin, because some were removed: the others are due still, and nothing else says so. */
   readonly isAgain: boolean;
-  /** The bodies of the later runs were too much for one commit: they wait again. @property fits so many jobs of the first of them */
-  readonly cut: { readonly fits: number } | undefined;
 }
 
 /** Another process works now. */
