@@ -46,6 +46,7 @@ lost. With --inbox they are printed after the next start, and so is a line that 
 counted.`,
     secretOf: "the application, from the service's dashboard",
     environment: [
+      ["OLD_SIGNING_SECRET", "Is accepted as well, while you change the secret."],
       [
         "FORWARD_SECRET",
         "With --forward-to: what requests to the apps are signed with. Two, with a blank between, both sign.",
@@ -89,7 +90,8 @@ counted.`,
   },
   async run(values, io) {
     const { port, host, path, "admin-port": adminPort, "admin-host": adminHost, inbox: place } = values;
-    const secret = secretOf(io.env);
+    const [value, old = ""] = [secretOf(io.env), io.env["OLD_SIGNING_SECRET"]];
+    const secret = [{ name: "default", value }, ...(old.trim() === "" ? [] : [{ name: "old", value: old }])];
     assertAdminFlags(adminPort, adminHost, port);
     const forwarding = toForwarding(values, io.env);
     const log = createLog(io.stderr);

@@ -127,11 +127,12 @@ describe("help", () => {
           -h, --help           Print this help.
 
         Environment:
-          SIGNING_SECRET  The signing secret of the application, from the service's
-                          dashboard. Required.
-          FORWARD_SECRET  With --forward-to: what requests to the apps are signed with.
-                          Two, with a blank between, both sign.
-          NO_COLOR        Set it to have no colours on a terminal.
+          SIGNING_SECRET      The signing secret of the application, from the service's
+                              dashboard. Required.
+          OLD_SIGNING_SECRET  Is accepted as well, while you change the secret.
+          FORWARD_SECRET      With --forward-to: what requests to the apps are signed
+                              with. Two, with a blank between, both sign.
+          NO_COLOR            Set it to have no colours on a terminal.
 
         SIGTERM and Ctrl-C end it in order: it accepts nothing more, and prints what it
         accepted, or with --inbox leaves it there for the next start. A second signal

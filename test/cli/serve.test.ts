@@ -48,6 +48,15 @@ describe("in this process", () => {
     ]);
   });
 
+  test("accepts the old secret as well, while it is changed", async () => {
+    const old = { secret: "the one before" };
+    const headers = signedHeaders(created, old);
+    expect((await send(await serve().url(), { body: created, headers })).status).toBe(401);
+    const changing = await serve({ env: { ...env, OLD_SIGNING_SECRET: old.secret } }).url();
+    expect((await send(changing, { body: created, headers })).status).toBe(200);
+    expect((await deliver(changing)).status).toBe(200);
+  });
+
   test("listens where it is told to, and answers other paths with 404", async () => {
     const cli = serve({}, ["--path", "/hooks/mail", "--host", "localhost"]);
     const url = await cli.url();

@@ -135,9 +135,12 @@ function secrets({ container }: Pod) {
   const env: readonly Pod["spec"][] = container.env;
   const expanded = container.args.join(" ");
   const isSecret = ({ name }: { readonly name: string }): boolean => /SECRET|PASSWORD/.test(name);
+  /** Only there while the secret is changed. */
+  const isOld = ({ name }: { readonly name: string }): boolean => name === "OLD_SIGNING_SECRET";
   return [
     !env.some(({ name }) => name === "SIGNING_SECRET") && "secret-missing",
-    env.some((one) => isSecret(one) && one.valueFrom?.secretKeyRef?.optional !== undefined) && "secret-optional",
+    env.some((one) => isSecret(one) && !isOld(one) && one.valueFrom?.secretKeyRef?.optional !== undefined) &&
+      "secret-optional",
     env.some((one) => isSecret(one) && one.valueFrom?.secretKeyRef === undefined) && "secret-in-manifest",
     (env.some((one) => isSecret(one) && expanded.includes(`$(${one.name})`)) ||
       /:\/\/[^/@\s]*:[^/@\s]*@/.test(expanded)) &&

@@ -105,7 +105,8 @@ kubectl.test(
     // Each name is there, and each entry of the Secret is read.
     const { containers, terminationGracePeriodSeconds: grace } = of("Deployment").template.spec;
     const [container] = containers;
-    const env: { name: string; value?: string; valueFrom?: { secretKeyRef: { key: string } } }[] = container.env;
+    type Variable = { name: string; value?: string; valueFrom?: { secretKeyRef: { key: string; optional?: true } } };
+    const env = (container.env as Variable[]).filter(({ valueFrom }) => valueFrom?.secretKeyRef.optional !== true);
     const program = readFileSync(join(root, "examples/deploy/pods.ts"), "utf8");
     const keys = env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef.key ?? []);
     expect(new Set(secret.match(/(?<=--from-literal=)\w+/g))).toEqual(new Set(keys));
