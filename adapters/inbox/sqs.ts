@@ -161,7 +161,7 @@ function deliveryOf(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
-    return undefined;
+    return body;
   }
 }
 
