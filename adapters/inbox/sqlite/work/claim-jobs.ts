@@ -51,15 +51,15 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     const missing = [...deliveries].flatMap(([id, known]) => (known === undefined ? id : []));
     if (runs.length === 0) return { claims: [], isAgain: false };
     if (unmarked.length + missing.length > 0) {
-      let unread = missing;
+      let [ids, unread] = [unmarked, missing];
       do {
-        // Those whose bodies are read later are marked then.
-        const { found, looked } = await commits.add("claim", { ids: unmarked, at: now(), deliveries: unread });
+        const { found, looked } = await commits.add("claim", { ids, at: now(), deliveries: unread });
         for (const row of found) {
           deliveries.set(row.id, toDelivery(row));
           recent.add(row.id, deliveries.get(row.id) as Delivery);
         }
         unread = unread.slice(looked);
+        if (unread.length > 0) ids = unmarkedOf(runs, new Set(unread));
       } while (unread.length > 0);
     } else await nextTurn(); // what was just stored is to be answered first
     // What was dropped or erased meanwhile has left its lane, and its delivery may be gone with it.
@@ -151,6 +151,13 @@ function asStored(plan: ClaimRecord<Row>, refused: ReadonlySet<number>): ClaimRe
     return { ...planned, state: refused.has(row.id) ? "dead" : plan.progress === undefined ? "done" : planned.state };
   });
   return plan;
+}
+
+/** Those whose bodies are read later are marked then. */
+function unmarkedOf(runs: readonly ClaimRecord<Row>[], deliveries: ReadonlySet<number>): number[] {
+  return runs.flatMap(({ rows }) =>
+    rows.flatMap(({ id, isMarked, delivery }) => (!isMarked && deliveries.has(delivery) ? id : [])),
+  );
 }
 
 interface Begun {
