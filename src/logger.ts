@@ -53,7 +53,7 @@ const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 /**
  * Stderr that is a pipe or a socket, as of journald or a container. While its reader does not read, lines wait, and beyond a MiB they are
- * dropped. A thread that wrote by itself would wait with them, and the process would never exit. A reader that has gone ends nothing either.
+ * dropped. pino's own destination would try at the exit until all is written. A reader that has gone ends nothing either.
  */
 function toPipe(stderr: NodeJS.WriteStream): { write(line: string): void } {
   if (!stderr.listeners("error").includes(ignore)) stderr.on("error", ignore);

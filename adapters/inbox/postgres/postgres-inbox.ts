@@ -45,6 +45,7 @@ export interface PostgresOptions {
 
 /** A store that failed says so long that the next may fail, too; unless one succeeds. Nothing more may come while this process is not ready. */
 const FAILED_MS = 10_000;
+
 /** The port on a PostgreSQL server: tables are the truth, the lanes of a shard are in the memory of the process that owns it. */
 export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"network"> {
   const {

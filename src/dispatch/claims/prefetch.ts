@@ -139,7 +139,7 @@ export function createPrefetcher(
   }
 
   const room = (): number =>
-    handlerCalls.jammed || ahead.isFull || !working() ? 0 : prefetch.size(clock.now()) - ahead.size - slotsTaken;
+    handlerCalls.jammed || !working() ? 0 : prefetch.size(clock.now()) - ahead.size - slotsTaken;
 
   function release(claim: Claim): void {
     releasing += claim.jobs.length;

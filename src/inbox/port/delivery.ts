@@ -66,20 +66,25 @@ export function fromStored(
   const receivedAt = Date.parse(stored?.receivedAt);
   const sentAt = Date.parse(stored?.sentAt);
   const signature = stored?.headers?.[signatureHeader];
-  const fields = {
-    id: typeof stored?.id === "string",
-    receivedAt: receivedAt > 0,
-    sentAt: sentAt > 0,
-    bodyBase64: typeof stored?.bodyBase64 === "string",
-    [`headers["${signatureHeader}"]`]: typeof signature === "string",
-  };
-  const missing = Object.keys(fields).filter((field) => fields[field] !== true);
-  if (typeof signature !== "string" || missing.length > 0)
+  if (
+    typeof stored?.id !== "string" ||
+    typeof stored.bodyBase64 !== "string" ||
+    typeof signature !== "string" ||
+    !(receivedAt + sentAt > 0)
+  ) {
+    const lacks = [
+      ...(typeof stored?.id === "string" ? [] : ["id"]),
+      ...(receivedAt > 0 ? [] : ["receivedAt"]),
+      ...(sentAt > 0 ? [] : ["sentAt"]),
+      ...(typeof stored?.bodyBase64 === "string" ? [] : ["bodyBase64"]),
+      ...(typeof signature === "string" ? [] : [`headers["${signatureHeader}"]`]),
+    ];
     throw new UsageError(
       "delivery-invalid",
-      `${caller}() got ${kindOf(stored)}, which is not a stored delivery: it has no valid ${missing.join(", ")}.`,
+      `${caller}() got ${kindOf(stored)}, which is not a stored delivery: it has no valid ${lacks.join(", ")}.`,
       { fix: "Pass it what `forwardInbox` handed to your queue, unchanged." },
     );
+  }
   const { id, signedBy, headers } = stored;
   const source = stored.source ?? undefined; // a queue may write null for what is not there
   if (!isSource(source))

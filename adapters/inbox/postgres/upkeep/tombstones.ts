@@ -4,7 +4,6 @@ import { createTombstoneCache } from "../../../../src/inbox/upkeep/tombstone-cac
 import { impatient } from "../connection/impatient.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
-import { inLiteral } from "../schema/tables.ts";
 import { toText } from "../store/encode-batch.ts";
 import { forgetSubscription } from "./subscriptions.ts";
 
@@ -19,8 +18,7 @@ const MOST_AGE_MS = 5_000;
 
 interface Read {
   readonly version: string;
-  /** Null: nothing changed. */
-  readonly all: readonly (Omit<Tombstone, "source"> & { readonly source: string | null })[] | null;
+  readonly all: readonly (Omit<Tombstone, "source"> & { readonly source: string | null })[];
 }
 
 export function createPostgresTombstones({
@@ -59,16 +57,15 @@ export function createPostgresTombstones({
     }
     const row = await oneRow<Read>(
       impatient(pool),
-      /* sql */ `select v.version, case when v.version is distinct from ${known === null ? "null" : `'${inLiteral(known)}'`} then (
+      /* sql */ `select v.version, (
          select coalesce(jsonb_agg(jsonb_build_object('subscription', subscription, 'source', case when any_source then null else source end,
-           'reason', reason, 'since', since, 'lastHit', last_hit)), '[]') from ${of}.tombstone) end as all
+           'reason', reason, 'since', since, 'lastHit', last_hit)), '[]') from ${of}.tombstone) as all
        from (select coalesce((select value from ${of}.meta where key = 'tombstones'), '0') as version) as v`,
     );
     // A later look, or a change by this process, may have come before.
     if (mine < read) return;
     read = mine;
     lookedAt = askedAt;
-    if (row.all === null) return;
     seen = { of, version: row.version };
     cache.load(row.all.map((one) => Object.assign(one, { source: one.source ?? undefined })));
   }
