@@ -30,6 +30,8 @@ export interface ClaimBook<R extends LaneRow> extends Pick<
   take(limits: ClaimLimits, now: number): readonly ClaimRecord<R>[];
   /** Undefined where some of its jobs have gone meanwhile, and the others wait again; or where the tenure is over. */
   begin(run: ClaimRecord<R>, toClaimed: (row: R) => ClaimedJob, now: number): Claim | undefined;
+  /** The first jobs of a run that has not begun: the others wait again, behind them. */
+  shorten(run: ClaimRecord<R>, length: number, now: number): void;
   /** A run that cannot begin. */
   giveBack(run: ClaimRecord<R>, now: number): void;
   /** Some jobs may be in the storage alone. @param restOf those of the lane of a job */
@@ -80,6 +82,7 @@ type RestOf<R> = (row: R) => readonly [first: number, last: number] | undefined;
 export type Changed<R> = (row: R) => void;
 
 interface OpenClaim<R> extends ClaimRecord<R> {
+  rows: readonly R[];
   readonly claim: { jobs: Claim["jobs"] };
   /** Its oldest job, or the one that it was of an earlier tenure. */
   readonly head: Owner & Pick<LaneRow, "lane">;
@@ -122,9 +125,12 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
   }
 
   function giveBack(record: OpenClaim<R>, now: number): void {
-    for (const row of record.rows)
-      if (row.progress.state === "running") change(row, settled(row.progress, { to: "release" }, now));
+    for (const row of record.rows) waitAgain(row, now);
     end(record, now);
+  }
+
+  function waitAgain(row: R, now: number): void {
+    if (row.progress.state === "running") change(row, settled(row.progress, { to: "release" }, now));
   }
 
   function handlerEnded(claim: Claim, now: number): void {
@@ -182,6 +188,13 @@ function createTenure<R extends LaneRow>(changed: Changed<R>, lost: Iterable<Ope
       run.claim.jobs = run.rows.map(toClaimed) as unknown as Claim["jobs"]; // a run has at least its head
       become(run, "running");
       return run.claim;
+    },
+    shorten(run: OpenClaim<R>, length, now) {
+      for (const row of run.rows.slice(length)) {
+        waitAgain(row, now);
+        if (row.progress.state !== "waiting") queues.remove(row, now); // it is gone meanwhile
+      }
+      run.rows = run.rows.slice(0, length);
     },
     giveBack,
     setRest: (of) => void (restOf = of),

@@ -79,6 +79,8 @@ const COMMANDS: fc.Arbitrary<Command>[] = [
     4,
     onClaim("begin", ["ahead"], (books, one) => books.begin(one)),
   ),
+  onClaim("shorten to two", ["ahead"], (books, one) => books.shorten(one, 2)),
+  onClaim("shorten to one", ["ahead"], (books, one) => books.shorten(one, 1)),
   onClaim("giveBack", ["ahead"], (books, one) => books.giveBack(one)),
   ...repeated(3, plan(["running"])),
   plan([]),

@@ -67,6 +67,16 @@ describe("a claim", () => {
     expect(claim).toEqual({ jobs: [{ id: String(row.id) }] });
   });
 
+  test("may be shortened before it begins: what was cut waits behind it, but for what is gone", () => {
+    const [a, b, c, d] = [add("lane", "x"), add("lane", "x"), add("lane", "x"), add("lane", "x")];
+    const run = takeOne();
+    book.remove(new Set([c]), T);
+    book.shorten(run, 1, T);
+    expect([run.rows, b.progress.state, b.progress.attempts, take()]).toEqual([[a], "waiting", 0, []]);
+    expect(settle(book.begin(run, toClaimed, T) as Claim, done)).toBe(true);
+    expect(takeOne().rows).toEqual([b, d]);
+  });
+
   test("that is being settled is not settled a second time meanwhile", () => {
     add("lane");
     const claim = beginOne();

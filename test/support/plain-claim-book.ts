@@ -15,7 +15,7 @@ interface PlainJob {
 interface PlainClaim {
   readonly record: ClaimRecord<TestRow>;
   readonly claim: Claim;
-  readonly jobs: readonly PlainJob[];
+  jobs: readonly PlainJob[];
   /** The book that it was taken from. */
   readonly book: ClaimBook<TestRow>;
   state: ClaimState;
@@ -69,6 +69,12 @@ export class PlainClaimBook {
       );
       one.state = "running";
     } else if (this.#isCurrent(one)) this.#release(one);
+  }
+
+  shorten(one: PlainClaim, length: number): void {
+    one.book.shorten(one.record, length, this.now);
+    for (const job of one.jobs.slice(length)) this.#waitAgain(job);
+    one.jobs = one.jobs.slice(0, length);
   }
 
   giveBack(one: PlainClaim): void {
@@ -196,8 +202,11 @@ export class PlainClaimBook {
 
   #release(one: PlainClaim): void {
     one.state = "ended";
-    for (const job of one.jobs)
-      if (job.progress.state === "running") job.progress = settled(job.progress, { to: "release" }, this.now);
+    for (const job of one.jobs) this.#waitAgain(job);
+  }
+
+  #waitAgain(job: PlainJob): void {
+    if (job.progress.state === "running") job.progress = settled(job.progress, { to: "release" }, this.now);
   }
 
   #forgetEnded(): void {

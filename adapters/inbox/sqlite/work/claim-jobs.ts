@@ -58,8 +58,18 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
           deliveries.set(row.id, toDelivery(row));
           recent.add(row.id, deliveries.get(row.id) as Delivery);
         }
-        unread = unread.slice(looked);
-        if (unread.length > 0) ids = unmarkedOf(runs, new Set(unread));
+        const left = new Set(unread.slice(looked));
+        if (left.size === 0) break;
+        const isLeft = ({ delivery }: Row): boolean => left.has(delivery);
+        const asked = new Set(ids);
+        // Those that are marked and do not begin are taken back later.
+        for (const { rows } of runs) for (const row of rows) row.isMarked ||= asked.has(row.id) && !isLeft(row);
+        // A run begins with the jobs whose bodies were read with that of its first one.
+        for (const run of runs)
+          if (run.rows.findIndex(isLeft) > 0) lanes.shorten(run, run.rows.findIndex(isLeft), now());
+        const rest = runs.flatMap(({ rows }) => rows.filter(isLeft));
+        ids = rest.flatMap(({ id, isMarked }) => (isMarked ? [] : id));
+        unread = [...new Set(rest.map(({ delivery }) => delivery))];
       } while (unread.length > 0);
     } else await nextTurn(); // what was just stored is to be answered first
     // What was dropped or erased meanwhile has left its lane, and its delivery may be gone with it.
@@ -151,13 +161,6 @@ function asStored(plan: ClaimRecord<Row>, refused: ReadonlySet<number>): ClaimRe
     return { ...planned, state: refused.has(row.id) ? "dead" : plan.progress === undefined ? "done" : planned.state };
   });
   return plan;
-}
-
-/** Those whose bodies are read later are marked then. */
-function unmarkedOf(runs: readonly ClaimRecord<Row>[], deliveries: ReadonlySet<number>): number[] {
-  return runs.flatMap(({ rows }) =>
-    rows.flatMap(({ id, isMarked, delivery }) => (!isMarked && deliveries.has(delivery) ? id : [])),
-  );
 }
 
 interface Begun {

@@ -11,7 +11,7 @@ export interface Lanes
   extends
     Pick<
       ClaimBook<Row>,
-      "giveBack" | "plan" | "holds" | "mayNotHold" | "revoke" | "handlerEnded" | "setWindow" | "hasSuspects"
+      "shorten" | "giveBack" | "plan" | "holds" | "mayNotHold" | "revoke" | "handlerEnded" | "setWindow" | "hasSuspects"
     >,
     Pick<Parking<Row>, "hasRoom" | "bringBack" | "nextDueAt"> {
   /**
