@@ -78,6 +78,16 @@ describe("hookline inbox list", () => {
     expect([code, err]).toEqual([0, ids.length === 0 ? "There are no such jobs.\n" : ""]);
   });
 
+  test("says of an empty list that deliveries wait for a process that works", async () => {
+    const file = inboxPath();
+    const receiver = shop(file);
+    await offer(receiver, [good, bad]);
+    await receiver.close();
+    expect((await inbox(file, "list --state waiting")).err).toBe(
+      "There are no such jobs.\nDeliveries that are not made into jobs yet: 2. A process that has called start() makes them.\n",
+    );
+  });
+
   test("says how to go on where there are more", async () => {
     const { out, err } = await inbox(shared, "list --limit 2");
     expect(out.split("\n")).toHaveLength(4);

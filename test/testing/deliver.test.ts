@@ -118,6 +118,10 @@ describe("deliver", () => {
     await expect(deliver(receiver, [sample("booking"), sample("email.created")], { secret })).rejects.toMatchObject({
       code: "events-not-combinable",
     });
+    await expect(deliver(receiver, { payloads: [] } as never, { secret })).rejects.toMatchObject({
+      code: "events-not-combinable",
+      message: expect.stringContaining("got an object without a `type`") as string,
+    });
     expect(receiver.stats().stored).toBe(0);
   });
 });

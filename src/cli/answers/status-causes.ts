@@ -78,7 +78,7 @@ const BY_STATUS: Readonly<Record<number, Cause>> = {
   413: {
     cause:
       "A body parser in front of the receiver has a limit, 100 kB by default, or the body is over the receiver's own (`maxBodyBytes`).",
-    fix: PARSER_FIX,
+    fix: `${PARSER_FIX} Where the receiver's own limit is meant to be so low, tell \`hookline check\` with --max-body.`,
   },
   415: {
     cause: "A body parser does not accept this content type, or the body came compressed.",

@@ -7,7 +7,8 @@ import { createTable } from "../terminal/table.ts";
 import { CONTENT_FLAG, FILTER_FLAGS, INBOX_FLAGS, toFilter } from "./inbox-flags.ts";
 import { errorText, toJobJson } from "./job-json.ts";
 import { pagesOf } from "./read-jobs.ts";
-import { withInbox } from "./with-inbox.ts";
+import { readStats } from "./read-stats.ts";
+import { inboxPlace, withInbox } from "./with-inbox.ts";
 
 /** `hookline inbox list`: jobs, a line each. */
 export const listCommand = defineCommand({
@@ -36,7 +37,7 @@ It writes nothing, and does not slow down a receiver on the inbox. All given fil
       if (summary) {
         const { groups, isCut } = await receiver.jobs.summary(toFilter(filter, Date.now()));
         if (groups.length > 0) await printer.print(json ? groups.map(toJsonLine) : groupLines(groups, io.stdout));
-        else if (!json) io.stderr.write("There are no such jobs.\n");
+        else if (!json) io.stderr.write(NONE);
         if (isCut) io.stderr.write("There are more groups: a filter shows them.\n");
         return EXIT.done;
       }
@@ -54,12 +55,20 @@ It writes nothing, and does not slow down a receiver on the inbox. All given fil
             : table.lines(page.jobs.map((job) => toRow(job, showContent))),
         );
       }
-      if (isEmpty && !json) io.stderr.write("There are no such jobs.\n");
+      if (isEmpty && !json) {
+        const { unexpanded } = await readStats({ inbox: inboxPlace({ inbox, schema }, io.env), schema });
+        io.stderr.write(unexpanded === 0 ? NONE : `${NONE}${toUnexpanded(unexpanded)}`);
+      }
       if (next !== undefined) io.stderr.write(`There are more: --after ${next}, or a higher --limit.\n`);
       return EXIT.done;
     });
   },
 });
+
+const NONE = "There are no such jobs.\n";
+
+const toUnexpanded = (count: number): string =>
+  `Deliveries that are not made into jobs yet: ${grouped(count)}. A process that has called start() makes them.\n`;
 
 const HEADS = ["ID", "STATE", "TYPE", "ACCOUNT", "CONSUMER", "TRIES", "RECEIVED (UTC)", "LAST ERROR"];
 
