@@ -73,13 +73,17 @@ describe.skipIf(!canTell)("a copy where nothing can be written", () => {
     const open = putAway(file, "-wal");
     const hidden = putAway(await fileWith([good]));
     chmodSync(hidden, 0o000);
-    const [list, stats] = await look([open, "list"], [hidden, "stats"]);
+    const enclosed = putAway(await fileWith([good]));
+    chmodSync(dirname(enclosed), 0o000);
+    const [list, stats, behind] = await look([open, "list"], [hidden, "stats"], [enclosed, "list"]);
     expect(list).toMatchObject({ code: 1, out: "" });
     expect(list?.err).toContain(
       "-wal holds commits that cannot be read without writing beside it. Copy it together with",
     );
     expect(stats).toMatchObject({ code: 1, out: "" });
     expect(stats?.err).toContain(`${hidden} cannot be read by this user.`);
+    expect(behind).toMatchObject({ code: 1, out: "" });
+    expect(behind?.err).toContain(`${enclosed} cannot be read by this user.`);
   });
 });
 

@@ -214,6 +214,7 @@ describe("commands on an inbox", () => {
       expect.stringContaining(`install -o ${user} -g ${user} -m 700 -d `),
       expect.stringContaining(`install -o ${user} -g ${user} -m 600 `),
       `systemctl stop ${name}`,
+      expect.stringContaining(`install -o ${user} -g ${user} -m 700 -d `),
     ]);
   });
 

@@ -108,7 +108,8 @@ export const PROBLEMS = {
     fix: "See the cause in the log; nothing was acknowledged.",
   },
   "all-signatures-invalid": {
-    message: "Within the last 10 minutes requests were refused for their signature, and none was valid.",
+    message:
+      "Within the last 10 minutes requests were refused for their signature, and no valid one came between them.",
     fix: "Check the secret, and that no proxy changes headers or body; `hookline explain` names the mistake.",
   },
   "clock-skew": {

@@ -16,7 +16,7 @@ export class FileError extends Error {
 
 /** What is to be done about a file that this process may not write. */
 export const PERMIT: string =
-  "Give the user of this process the right to write the file, those of the same name beside it, and their folder.";
+  "Give the user of this process the right to write the file, those of the same name beside it, and their folder; under systemd's ProtectSystem=, name the folder in ReadWritePaths=.";
 
 /** The primary result codes of SQLite that are distinguished here. @see https://www.sqlite.org/rescode.html */
 export const CODE = {

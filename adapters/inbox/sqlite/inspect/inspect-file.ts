@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, statfsSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statfsSync, statSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../../../../src/adapter.ts";
@@ -42,10 +42,10 @@ const PATIENCE_MS = 1_000;
 
 /**
  * Looks at a file without making, changing or locking anything.
- * @throws StorageError `inbox-missing`, `not-an-inbox`, `hard-linked`, `schema-newer`, `schema-older`, `file-busy`, `storage-failed`
+ * @throws StorageError `inbox-missing`, `not-an-inbox`, `hard-linked`, `schema-newer`, `schema-older`, `file-busy`, `file-forbidden`, `storage-failed`
  */
 export function lookAtFile(file: string): FileFacts {
-  const found = statSync(file, { throwIfNoEntry: false });
+  const found = statsOf(file);
   if (found === undefined) throw new StorageError("inbox-missing", `There is no file ${file}.`, { fix: NAME_IT });
   const path = realpathSync(file);
   if (!found.isFile() || kindIn(path) !== "inbox") throw notAnInbox(file);
@@ -57,6 +57,15 @@ export function lookAtFile(file: string): FileFacts {
     const name = String(db.prepare("SELECT value FROM meta WHERE key = 'name'").get()?.["value"]);
     return { path, name, schemaVersion, isWorkedOn: isLocked(`${path}-lock`) ?? true };
   });
+}
+
+function statsOf(file: string): Stats | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EACCES") throw forbidden(file, error);
+    throw error;
+  }
 }
 
 /** @param file its real path, as {@link lookAtFile} found it @param now milliseconds since the epoch */
@@ -125,16 +134,20 @@ export function toLookError(error: unknown, file: string): unknown {
       });
     case CODE.readonly:
     case CODE.cannotOpen:
-      return new StorageError("file-forbidden", `${file} cannot be read by this user.`, {
-        cause: error,
-        fix: "Run this as the user of the receiver, or give this user the right to read the file and those of the same name beside it.",
-      });
+      return forbidden(file, error);
     case CODE.error: // no such table
     case CODE.notADatabase:
       return notAnInbox(file, error);
     default:
       return toStorageError(toTaskError(error));
   }
+}
+
+function forbidden(file: string, cause: unknown): StorageError {
+  return new StorageError("file-forbidden", `${file} cannot be read by this user.`, {
+    cause,
+    fix: "Run this as the user of the receiver, or give this user the right to read the file and those of the same name beside it, in their folder.",
+  });
 }
 
 function notAnInbox(file: string, cause?: unknown): StorageError {
