@@ -81,6 +81,8 @@ export interface LaneQueues<R> extends Pick<Turns, "isPaused" | "isPausing" | "m
   blockedLanes(): number;
 }
 
+/** So many jobs come along in the runs of one claim that do not start at once: it is read as a whole before any of them begins. */
+const MOST_ALONG = 4_000;
 /** So many lanes that may not go are looked at for each job that is to go: they may be all that wait. */
 const KEPT_FOR_A_JOB = 4;
 
@@ -174,11 +176,14 @@ export function createLaneQueues<R extends LaneRow>(): LaneQueues<R> {
       for (const lane of later.due(now)) if (lane.queue === "due") list(lane, now);
       const runs: [R, ...R[]][] = [];
       let room = limits.max;
-      while (runs.length < room) {
+      let along = 0;
+      while (runs.length < room && (along < MOST_ALONG || runs.length < (limits.slots ?? 1))) {
         const lane = next(runs.length, limits);
         if (lane?.head === undefined) break;
         mark(lane, "claimed");
-        runs.push(runFrom(lane.head, limits.mergeMax) as [R, ...R[]]);
+        const run = runFrom(lane.head, limits.mergeMax) as [R, ...R[]];
+        runs.push(run);
+        along += run.length - 1;
         room = Math.min(room, lane.head.progress.groupMax ?? room);
       }
       return runs;

@@ -25,7 +25,7 @@ test("after a restart the body of a delivery is read and parsed once for all of 
   }
   const read = tasks
     .filter(({ verb }) => verb === "claim")
-    .flatMap(({ input }) => (input as Parameters<Operations["claim"]>[0]).deliveries);
+    .flatMap(({ input }) => (input as Parameters<Operations["claim"]>[0]).deliveries.flat());
   expect(bodies.size).toBe(1);
   expect(read).toHaveLength(1);
 });

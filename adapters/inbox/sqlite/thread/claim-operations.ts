@@ -8,11 +8,14 @@ import type { UnusableRows } from "./unusable-rows.ts";
 
 /** Claims and how they end, and the change of the process that works. */
 export interface ClaimOperations {
-  /** These jobs may be running from now on, but for those whose delivery is asked for and is not given. */
+  /**
+   * Once all deliveries are read, these jobs may be running from now on, but for those whose delivery is gone.
+   * @param input with the deliveries that each run needs and nobody has read yet, in the order of its jobs
+   */
   claim(input: {
     readonly ids: readonly number[];
     readonly at: number;
-    readonly deliveries: readonly number[];
+    readonly deliveries: readonly (readonly number[])[];
   }): ClaimedDeliveries;
   /** Nobody claimed these fresh jobs in time: they wait like all others. */
   unclaim(ids: readonly number[]): void;
@@ -32,8 +35,10 @@ export interface ClaimOperations {
 
 interface ClaimedDeliveries {
   readonly found: readonly DeliveryRow[];
-  /** Of those that were asked for, the first ones: their bodies are as much as one commit reads. */
-  readonly looked: number;
+  /** They are not in the file. */
+  readonly gone: readonly number[];
+  /** Else some were not read, because the bodies are more than a run has, or more than one commit reads: no job is marked. */
+  readonly isMarked: boolean;
 }
 
 interface TakenOver {
@@ -76,6 +81,8 @@ const LOADED = `json_group_array(json_array(
 const PAGE_BYTES = 16 * 1024 * 1024;
 /** Of bodies that one commit reads, at least one: deliveries wait for it, and a thread that is silent for long is given up. */
 const CLAIM_BYTES = 16 * 1024 * 1024;
+/** Of bodies in one run, at least one: further jobs are in the next one. */
+export const RUN_BYTES: number = 4 * 1024 * 1024;
 
 export function createClaimOperations(
   db: DatabaseSync,
@@ -122,24 +129,29 @@ export function createClaimOperations(
 
   return {
     claim({ ids, at, deliveries: wanted }) {
-      const missing = new Set(wanted);
       const found: DeliveryRow[] = [];
-      let [looked, bytes] = [0, 0];
-      while (looked < wanted.length && bytes < CLAIM_BYTES) {
-        for (const row of deliveries(wanted.slice(looked, looked + 1))) {
-          missing.delete(row.id);
-          found.push(row);
-          bytes += row.body.byteLength;
+      const missing = new Set<number>();
+      let [bytes, isMarked] = [0, true];
+      for (const run of wanted) {
+        const most = Math.min(bytes + RUN_BYTES, CLAIM_BYTES);
+        for (const id of run) {
+          if (bytes >= most) isMarked = false;
+          if (bytes >= most) break;
+          const [row] = deliveries([id]);
+          if (row === undefined) missing.add(id);
+          else found.push(row);
+          bytes += row?.body.byteLength ?? 0;
         }
-        looked += 1;
       }
+      const gone = [...missing];
+      if (!isMarked) return { found, gone, isMarked };
       for (const id of ids) {
         // One that is still fresh in the file stays so: the commit that was to give it a row did not hold. One that was dropped or erased since
         // it was chosen does not run, nor does one without its delivery: nothing would ever take its mark back.
         const delivery = state.mark.has(id) ? undefined : sql.deliveryOf.get(id)?.["delivery"];
         if (delivery !== undefined && !missing.has(Number(delivery))) state.mark.add(id, at, false);
       }
-      return { found, looked };
+      return { found, gone, isMarked };
     },
     unclaim: (ids) => ids.forEach(unmark),
     settle({ done, released, others, windows: changed }) {

@@ -12,6 +12,7 @@ import type {
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
 import type { LoadedJob, OtherRecord, WindowRecord } from "../thread/records.ts";
+import { RUN_BYTES } from "../thread/claim-operations.ts";
 import type { RemovedRows, UnusableRange } from "../thread/unusable-rows.ts";
 import type { Lanes } from "./lanes.ts";
 import { removeUnusable } from "./remove-unusable.ts";
@@ -40,38 +41,44 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
 
   async function begin(runs: readonly ClaimRecord<Row>[], lanes: Lanes): Promise<Begun> {
     if (cache?.lanes !== lanes) cache = { lanes, recent: createRecentDeliveries() };
-    const { recent } = cache;
-    const unmarked: number[] = [];
-    const deliveries = new Map<number, Delivery | undefined>();
-    for (const { rows } of runs)
-      for (const { id, isMarked, held, delivery } of rows) {
-        if (!isMarked) unmarked.push(id);
-        if (held === undefined) deliveries.set(delivery, deliveries.get(delivery) ?? recent.get(delivery));
-      }
-    const missing = [...deliveries].flatMap(([id, known]) => (known === undefined ? id : []));
     if (runs.length === 0) return { claims: [], isAgain: false };
-    if (unmarked.length + missing.length > 0) {
-      let [ids, unread] = [unmarked, missing];
-      do {
-        const { found, looked } = await commits.add("claim", { ids, at: now(), deliveries: unread });
-        for (const row of found) {
-          deliveries.set(row.id, toDelivery(row));
-          recent.add(row.id, deliveries.get(row.id) as Delivery);
+    const { recent } = cache;
+    /** Undefined: it is not in the file. */
+    const deliveries = new Map<number, Delivery | undefined>();
+    function deliveryOf({ held, delivery }: Row): Delivery | undefined {
+      if (held !== undefined) return held.hold.delivery;
+      const known = deliveries.get(delivery) ?? recent.get(delivery);
+      if (known !== undefined) deliveries.set(delivery, known);
+      return known;
+    }
+    for (let isMarked = false; !isMarked;) {
+      for (const run of runs) if (run.rows.length > 1) shorten(run, deliveryOf, lanes);
+      const ids: number[] = [];
+      const wanted: number[][] = [];
+      const asked = new Set<number>();
+      for (const { rows } of runs) {
+        const unread: number[] = [];
+        for (const row of rows) {
+          if (!row.isMarked) ids.push(row.id);
+          if (deliveryOf(row) !== undefined || deliveries.has(row.delivery) || asked.has(row.delivery)) continue;
+          asked.add(row.delivery);
+          unread.push(row.delivery);
         }
-        const left = new Set(unread.slice(looked));
-        if (left.size === 0) break;
-        const isLeft = ({ delivery }: Row): boolean => left.has(delivery);
-        const asked = new Set(ids);
-        // Those that are marked and do not begin are taken back later.
-        for (const { rows } of runs) for (const row of rows) row.isMarked ||= asked.has(row.id) && !isLeft(row);
-        // A run begins with the jobs whose bodies were read with that of its first one.
-        for (const run of runs)
-          if (run.rows.findIndex(isLeft) > 0) lanes.shorten(run, run.rows.findIndex(isLeft), now());
-        const rest = runs.flatMap(({ rows }) => rows.filter(isLeft));
-        ids = rest.flatMap(({ id, isMarked }) => (isMarked ? [] : id));
-        unread = [...new Set(rest.map(({ delivery }) => delivery))];
-      } while (unread.length > 0);
-    } else await nextTurn(); // what was just stored is to be answered first
+        if (unread.length > 0) wanted.push(unread);
+      }
+      if (ids.length + wanted.length === 0) {
+        await nextTurn(); // what was just stored is to be answered first
+        break;
+      }
+      const read = await commits.add("claim", { ids, at: now(), deliveries: wanted });
+      for (const id of read.gone) deliveries.set(id, undefined);
+      for (const row of read.found) {
+        const delivery = toDelivery(row);
+        deliveries.set(row.id, delivery);
+        recent.add(row.id, delivery);
+      }
+      ({ isMarked } = read);
+    }
     // What was dropped or erased meanwhile has left its lane, and its delivery may be gone with it.
     const without = runs
       .flatMap(({ rows }) => rows)
@@ -82,6 +89,17 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     // None where the tenure is over: another process works now.
     const claims = runs.flatMap((run) => lanes.begin(run, (id) => deliveries.get(id), now()) ?? []);
     return { claims, isAgain: claims.length === 0 && without.length > 0 };
+  }
+
+  /** The others are in the next call: it would be parsed in one turn of the event loop. */
+  function shorten(run: ClaimRecord<Row>, deliveryOf: (row: Row) => Delivery | undefined, lanes: Lanes): void {
+    let bytes = 0;
+    let last: number | undefined;
+    for (const [place, row] of run.rows.entries()) {
+      if (bytes >= RUN_BYTES) return lanes.shorten(run, place, now());
+      if (row.delivery !== last) bytes += deliveryOf(row)?.body.byteLength ?? 0;
+      last = row.delivery;
+    }
   }
 
   /** Jobs whose delivery is not in the file never run. */
