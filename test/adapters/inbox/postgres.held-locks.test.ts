@@ -99,8 +99,10 @@ test.each<[what: string, table: string, blocked: FullDelivery]>([
   await storeAll(inbox, mail(["c"]));
   expect(await waiting).toEqual([expect.any(Error)]);
   expect(recordsOf(await claimAll(inbox))).toEqual([["a"], ["b"], ["c"]]);
+  const [refused] = await inbox.store([blocked, mail(["d"])]);
+  expect(await inbox.store([blocked])).toEqual([expect.toSatisfy((again) => again === refused)]); // nobody waited for the lock again
   await release();
-  await storeAll(inbox, blocked);
+  await processes.passing(async () => void (await storeAll(inbox, blocked)));
 });
 
 test("replays that wait for a lock keep no delivery from being stored, and hold once it is free", async () => {

@@ -35,6 +35,9 @@ export interface IncomingDeps extends UnexpandedReaderDeps {
 
 const NOTHING: Expanded = { duplicates: [], conflicts: [] };
 
+/** So long deliveries that need a locked table are refused at once: each try holds up all that comes behind it. */
+const LOOK_AGAIN_MS = 5_000;
+
 interface Waiting {
   readonly given: NewDelivery;
   resolve(result: StoreResult | StorageError): void;
@@ -46,6 +49,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
   const readUnexpanded = createUnexpandedReader(deps);
   const queue: Waiting[] = [];
   let isRunning = false;
+  /** Tables that only some deliveries need, and on which others held a lock, with what the server said. */
+  const locked = new Map<string, StorageError>();
+  let lookAgainAt = 0;
   /** Those that were read last. */
   let read = new Map<string, Delivery>();
 
@@ -58,7 +64,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       const batch = queue.splice(0, sizeOfBatch(queue));
       const given = batch.map((one) => one.given);
       // What was not expected must not leave those that come later without an answer.
-      const results = await storeTogether(given).catch((error: unknown) => given.map(() => toFailure(error)));
+      const results = await storeAll(given).catch((error: unknown) => given.map(() => toFailure(error)));
       for (const [place, { resolve }] of batch.entries()) resolve(results[place] as StoreResult | StorageError);
     }
     isRunning = false;
@@ -77,6 +83,11 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return heir === undefined ? one : { ...one, events: undefined };
   }
 
+  async function storeAll(given: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
+    if (performance.now() >= lookAgainAt) locked.clear();
+    return locked.size === 0 ? storeTogether(given) : storeApart(given);
+  }
+
   /** Where they cannot be written together, one by one: none is to hold up the others. */
   async function storeTogether(given: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
     let batch: EncodedBatch;
@@ -86,8 +97,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       batch = withSeen(encodeDeliveries(mayExpand ? given.map(unlessAnothers) : given, mayExpand, times()));
       output = await storeBatch(batch, given.length);
     } catch (error) {
-      const groups = isLockTimeout(error) ? [...Map.groupBy(given.keys(), (place) => tablesOf(given[place]!))] : [];
-      if (groups.length > 1) return storeApart(given, groups);
+      if (isLockTimeout(error) && new Set(given.map(tablesOf)).size > 1) return storeApart(given);
       const isOfTheServer = error instanceof StorageError && !isRefusal(error);
       if (given.length > 1 && !isOfTheServer) {
         const results: (StoreResult | StorageError)[] = [];
@@ -113,18 +123,27 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
 
   /** Which tables it needs beside those of each. */
   function tablesOf(one: NewDelivery): string {
-    return Object.keys(encodeDeliveries([unlessAnothers(one)], worker.hasRoom(), times()).batch).join(" ");
+    const { batch } = encodeDeliveries([unlessAnothers(one)], worker.hasRoom(), times());
+    return SIDE_TABLES.filter((name) => name in batch).join(" ");
   }
 
-  /** Others hold a lock on a table, which perhaps only some need. Those that need least come first. */
-  async function storeApart(
-    given: readonly NewDelivery[],
-    groups: readonly (readonly [tables: string, places: readonly number[]])[],
-  ): Promise<readonly (StoreResult | StorageError)[]> {
+  /** Others hold a lock on a table, which perhaps only some need. Those that need least come first, and one lock is waited for. */
+  async function storeApart(given: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
     const results: (StoreResult | StorageError)[] = [];
-    for (const [, places] of groups.toSorted(([one], [other]) => one.length - other.length)) {
+    let held: StorageError | undefined;
+    const groups = [...Map.groupBy(given.keys(), (place) => tablesOf(given[place]!))];
+    for (const [tables, places] of groups.toSorted(([one], [other]) => one.length - other.length)) {
+      const refusal = held ?? locked.get(tables);
+      if (refusal !== undefined) {
+        for (const place of places) results[place] = refusal;
+        continue;
+      }
       const made = await storeTogether(places.map((place) => given[place]!));
       for (const [index, place] of places.entries()) results[place] = made[index]!;
+      held = made.find((one): one is StorageError => one instanceof StorageError && isLockTimeout(one));
+      if (held === undefined || tables === "") continue;
+      if (locked.size === 0) lookAgainAt = performance.now() + LOOK_AGAIN_MS;
+      locked.set(tables, held);
     }
     // Of those that are refused the next ones know nothing.
     if (results.some((one) => !(one instanceof StorageError))) stored(undefined);
@@ -213,6 +232,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return results;
   }
 }
+
+/** Parts of a batch that name tables which not every delivery needs. */
+const SIDE_TABLES = ["unhandled", "unique", "notices"];
 
 function toFailure(cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;
