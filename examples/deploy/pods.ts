@@ -22,17 +22,17 @@ admin.get("/livez", async (_req, res) => void res.sendStatus((await receiver.hea
 admin.get("/readyz", async (_req, res) => void res.sendStatus((await receiver.health()).ready ? 200 : 503));
 admin.get("/stats", async (_req, res) => void res.json({ stats: receiver.stats(), health: await receiver.health() }));
 admin.get("/metrics", async (_req, res) => void res.type(metrics.contentType).send(await metrics.text()));
-// Before start(), which may take minutes where it upgrades the inbox.
-admin.listen(Number(adminPort), host, (error) => {
-  if (error !== undefined) throw error;
-});
 
-await receiver.start();
 const server = app.listen(Number(port), host, (error) => {
   if (error !== undefined) throw error;
   console.log(`listening on http://${host}:${port}/webhooks`);
 });
 server.keepAliveTimeout = 75_000; // longer than the Ingress holds an idle connection
+admin.listen(Number(adminPort), host, (error) => {
+  if (error !== undefined) throw error;
+});
+// Last: where it upgrades the inbox it may take minutes, and probes are answered meanwhile.
+await receiver.start();
 
 process.once("SIGTERM", () => {
   const answered = new Promise((resolve) => server.close(resolve)); // 1. no new connections
