@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { completionOf, type Claim, type CompletedCall, type Transactional } from "../../../src/adapter.ts";
 import { HooklineError, type Context } from "../../../src/index.ts";
 import type { Queries } from "./connection/pool.ts";
-import { DATABASE } from "./schema/tables.ts";
+import { DATABASE, transactionLockOf } from "./schema/tables.ts";
 import type { TransactionLike } from "./transaction-like.ts";
 
 /**
@@ -63,7 +63,8 @@ export interface TransactionsDeps {
 
 /**
  * The transaction locks the row of the shard, not that of the worker, whose heartbeats go on; who takes the shard over waits for the
- * transaction, or has been first: then its owner is another one, and nothing is deleted.
+ * transaction, or has been first: then its owner is another one, and nothing is deleted. An advisory lock has whose jobs they are, so that
+ * others can end the transaction once that worker is dead.
  */
 export function createTransactions({ ident, queries, claimed, completed, pause }: TransactionsDeps): Transactional {
   return {
@@ -117,7 +118,8 @@ with ${GIVEN},
 mine as materialized (
   select id from ${ident}.shard
   where id in (select shard from given) and owner = ($1::text::jsonb->>'worker')::bigint and ${IS_MARKED}
-    and ${DATABASE} = $1::text::jsonb->>'database' for share
+    and ${DATABASE} = $1::text::jsonb->>'database'
+    and pg_advisory_xact_lock_shared(${transactionLockOf(ident, "($1::text::jsonb->>'worker')")}) is not null for share
 ),
 found as (
   select job.at from given join mine on mine.id = given.shard cross join lateral (

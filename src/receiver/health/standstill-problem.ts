@@ -1,7 +1,7 @@
 import type { Standstill } from "../../inbox/standstill-watch.ts";
 import { isHooklineError } from "../../errors.ts";
 import { describeThrown } from "../../thrown.ts";
-import { toProblem, type Problem } from "./problem-catalog.ts";
+import { detailOf, toProblem, type Problem } from "./problem-catalog.ts";
 
 /** After so many seconds without progress, and without an answer, a restart is asked for. */
 const RESTART_S = 60;
@@ -20,18 +20,15 @@ const DONE: Readonly<Record<Standstill["step"], string>> = {
 export function checkStandstill(standstill: Standstill | undefined): readonly Problem[] {
   if (standstill === undefined) return [];
   const { step, of, seconds, cause } = standstill;
-  const detail =
-    of === undefined
-      ? `Nothing was ${DONE[step]} for ${seconds} s: ${causeOf(cause)}`
-      : `${of} was not ${DONE[step]} for ${seconds} s: ${causeOf(cause)}`;
-  return [toProblem("no-progress", { detail })];
+  const what = of === undefined ? `Nothing was ${DONE[step]}` : `${of} was not ${DONE[step]}`;
+  const { detail = causeOf(cause), fix } = detailOf(cause);
+  return [toProblem("no-progress", { detail: `${what} for ${seconds} s: ${detail}`, fix })];
 }
 
 /** Other errors' texts may hold addresses, and belong in the log. */
 function causeOf(cause: unknown): string {
   if (cause === undefined) return "the inbox gives no answer.";
-  const { name, message } = describeThrown(cause);
-  return isHooklineError(cause) ? message : `${name}, see the log.`;
+  return `${describeThrown(cause).name}, see the log.`;
 }
 
 /** Where a restart cannot help, it would only end handlers that run. */

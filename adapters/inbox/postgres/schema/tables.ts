@@ -26,6 +26,11 @@ export function stepLockOf(ident: string, worker: string): string {
   return `hashtextextended('hookline step ${inLiteral(ident)} ' || ${worker}, 0)`;
 }
 
+/** The one that each transaction of the application shares in which a worker's jobs are completed. */
+export function transactionLockOf(ident: string, worker: string): string {
+  return `hashtextextended('hookline transaction ${inLiteral(ident)} ' || ${worker}, 0)`;
+}
+
 /** When the server started: after a fail-over it is another one, which may lack what was confirmed last and give its ids anew. */
 export const SERVER = "(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint";
 

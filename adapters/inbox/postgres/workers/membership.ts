@@ -14,7 +14,7 @@ export interface Membership {
   tick(me: number, mine: Mine): Promise<Share>;
   /** This process's own worker is over. @param died what it runs on counts a death if others run it */
   leave(worker: number, died: boolean): Promise<void>;
-  /** One that is dead, and could not be taken over from at the last look. */
+  /** One that is dead, and could not be taken over from at the last look, or not from all of its shards. */
   standstill(): InboxWorkers["standstill"];
 }
 
@@ -60,8 +60,8 @@ interface WorkerRow extends LiveWorker {
   readonly present: boolean;
 }
 
-/** Leases: until then a process that lives has given up a step that takes too long, and a smaller one holds. */
-const END_STEPS_AFTER = 2;
+/** Leases: until then a process that lives has given up a step that takes too long, and a smaller one holds; and its handlers have been told to abort. */
+const END_AFTER = 2;
 /** Leases: then others, such as who removes jobs, have long given its row back. */
 const TELL_AFTER = 3;
 
@@ -72,6 +72,9 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
   let handledBy = new Map<number, Handled | null>();
   const holders = createRowHolders(pool, ident);
   let standing: InboxWorkers["standstill"];
+  /** By the monotonic clock of this process: when a dead worker was first seen to have shards that are not free. */
+  const stranded = new Map<number, number>();
+  let stranding: InboxWorkers["standstill"];
 
   async function findAlive(): Promise<readonly WorkerRow[]> {
     const rows = await pool.query<WorkerRow>(
@@ -97,17 +100,34 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     }
   }
 
-  /** It is dead, and another session holds its row. */
-  async function insist(one: WorkerRow, stillMs: number): Promise<InboxWorkers["standstill"]> {
-    // At the next look its row is free.
-    const refused = await holders.endSteps(one).then(
+  /** It is dead, and another session holds its row, or those of some of its shards. */
+  async function insist(
+    { id, beat }: Pick<WorkerRow, "id"> & { readonly beat?: number },
+    stillMs: number,
+  ): Promise<InboxWorkers["standstill"]> {
+    if (stillMs < END_AFTER * leaseMs) return undefined;
+    // At the next look the row is free.
+    const refused = await (beat === undefined ? holders.endTransactions(id) : holders.endSteps({ id, beat })).then(
       () => undefined,
       (error: unknown) => error,
     );
     if (stillMs < TELL_AFTER * leaseMs) return undefined;
-    const { shards, cause } = await holders.find(one.id);
-    const of = `The share of worker ${one.id} (${shards} of ${SHARDS} shards)`;
-    return { step: "claim", of, seconds: Math.floor(stillMs / 1_000), cause: refused ?? cause };
+    const { shards, cause } = await holders.find(id, beat === undefined ? "shard" : "worker", refused);
+    const of = `The share of worker ${id} (${shards} of ${SHARDS} shards)`;
+    return { step: "claim", of, seconds: Math.floor(stillMs / 1_000), cause };
+  }
+
+  /** @param owners dead, with shards that are not free */
+  async function lookAtStranded(owners: ReadonlySet<number>): Promise<void> {
+    for (const id of stranded.keys()) if (!owners.has(id)) stranded.delete(id);
+    let found: InboxWorkers["standstill"];
+    for (const id of owners) {
+      const since = stranded.get(id) ?? performance.now();
+      stranded.set(id, since);
+      const why = await insist({ id }, performance.now() - since).catch(failed);
+      found ??= why ?? undefined;
+    }
+    stranding = found;
   }
 
   /** @returns those that live, and when to look again */
@@ -128,7 +148,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       const stillMs = performance.now() - since;
       const isDead = stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)));
       if (isDead && (await declareDead(one))) continue;
-      const why = stillMs >= END_STEPS_AFTER * leaseMs ? await insist(one, stillMs).catch(failed) : undefined;
+      const why = await insist(one, stillMs).catch(failed);
       found ??= why ?? undefined;
       alive.push(one);
       const due = (present ? [goneMs, leaseMs] : [leaseMs]).find((ms) => ms > stillMs);
@@ -178,22 +198,26 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
              where ranked.nth + (select count(*) from ${ident()}.shard where owner = $1 and id < ${EXPANDER}) <= ranked.fair)) for update skip locked)`,
         [me, leaving],
       );
-      const owned = await pool.query<OwnedRow>(
-        `select id, ${fairOf("s")} as fair from ${ident()}.shard as s where owner = $1`,
+      const rows = await pool.query<OwnedRow>(
+        /* sql */ `select id, owner, ${fairOf("s")} as fair from ${ident()}.shard as s
+         where owner = $1 or owner is not null and not exists (select from ${ident()}.worker as w where w.id = s.owner and w.alive)`,
         [me],
       );
+      const owned = rows.filter(({ owner }) => owner === me);
+      await lookAtStranded(new Set(rows.map(({ owner }) => owner).filter((owner) => owner !== me)));
       return { owned: owned.map(({ id }) => id), surplus: surplusOf(owned, { leaving, ages }), ...seenNow };
     },
     async leave(worker, died) {
-      standing = undefined;
+      [standing, stranding] = [undefined, undefined];
       await takeOver(worker, null, died);
     },
-    standstill: () => standing,
+    standstill: () => standing ?? stranding,
   };
 }
 
 interface OwnedRow {
   readonly id: number;
+  readonly owner: number;
   readonly fair: number;
 }
 
