@@ -36,6 +36,8 @@ export function createOpening(
 ): Opening {
   let opening: Promise<void> | undefined;
   let isOpen = false;
+  /** Of an inbox that opened after the close of its receiver. */
+  let closing: Promise<void> | undefined;
   let failure: { readonly error: unknown } | undefined;
 
   async function open(): Promise<void> {
@@ -49,7 +51,7 @@ export function createOpening(
     }
     if (!states.take("opened")) {
       // Closed meanwhile: the next receiver must not find the inbox in use.
-      await inbox.close();
+      await (closing = inbox.close());
       throw toClosed();
     }
     isOpen = true;
@@ -81,7 +83,8 @@ export function createOpening(
     async close() {
       const isNeeded = isOpen || opening !== undefined;
       isOpen = false;
-      if (isNeeded) await inbox.close();
+      // Once it is closed, the next receiver may have it: a second close would be of that one's.
+      if (isNeeded) await (closing ?? inbox.close());
     },
   };
 }

@@ -4,14 +4,23 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { findInternals } from "../../src/receiver/internals.ts";
-import { RECEIVER_STATES, type ReceiverState, type ReceiverStep } from "../../src/receiver/lifecycle.ts";
+import type { InboxHost, WritingInbox } from "../../src/inbox/port/inbox.ts";
+import {
+  createReceiverStates,
+  RECEIVER_STATES,
+  type ReceiverState,
+  type ReceiverStep,
+} from "../../src/receiver/lifecycle.ts";
+import { createOpening } from "../../src/receiver/open-inbox.ts";
 import { controllableInbox, type ControllableInbox } from "../support/controllable-inbox.ts";
 import { turns, until, watch } from "../support/event-loop.ts";
 import { eventually } from "../support/eventually.ts";
+import { fakeClock } from "../support/fake-clock.ts";
 import { fastTmpdir } from "../support/fast-tmpdir.ts";
 import { codesOf } from "../support/health.ts";
 import { signedRequest } from "../support/make-delivery.ts";
 import { emails } from "../support/rig.ts";
+import { stubInbox } from "../support/stub-inboxes.ts";
 
 const SECRET = "a signing secret";
 const ROLES: Partial<Record<ReceiverState, string>> = { working: "working", standby: "standby" };
@@ -212,6 +221,24 @@ test("an inbox that opens after the close is let go: the next receiver can have 
   const next = openBench(inbox);
   await next.receiver.start();
   expect(next.state()).toBe("working");
+});
+
+test("an inbox that opened while its receiver closes is closed once: the next receiver may have it by then", async () => {
+  const [open, close] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let closes = 0;
+  const inbox = stubInbox(() => ({ open: () => open.promise, close: () => ((closes += 1), close.promise) }));
+  const states = createReceiverStates();
+  const opening = createOpening(inbox as WritingInbox, {} as InboxHost, { states, timeoutMs: 1, clock: fakeClock() });
+  const opened = watch(opening.opened());
+  states.take("close"); // its handlers run on
+  open.resolve();
+  await until(() => closes === 1);
+  const closed = watch(opening.close());
+  await turns();
+  expect([closes, closed.ended]).toEqual([1, false]);
+  close.resolve();
+  await until(() => closed.ended && opened.ended);
+  expect([closes, closed.error, opened.error]).toMatchObject([1, undefined, { code: "closed" }]);
 });
 
 function openBench(own: Inbox<"memory" | "disk" | "network">): Bench {
