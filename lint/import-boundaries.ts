@@ -244,6 +244,7 @@ export const boundaries: readonly Boundary[] = [
       "src/index.ts",
       "src/adapter.ts",
       "src/inbox/claim-book.ts",
+      "src/inbox/one-receiver.ts",
       "src/inbox/parking.ts",
       "src/inbox/pauses.ts",
       "src/inbox/upkeep/tombstone-cache.ts",
@@ -252,7 +253,7 @@ export const boundaries: readonly Boundary[] = [
       "src/inbox/collections/ordered-pages.ts",
       "node:",
     ],
-    why: "The durable inboxes share with each other and the memory inbox: lanes and claims, what is parked or paused, tombstones, passes of retention, and pages of jobs. Of src/ those, and the two public entry points.",
+    why: "The durable inboxes share with each other and the memory inbox: who has one open, lanes and claims, what is parked or paused, tombstones, passes of retention, and pages of jobs. Of src/ those, and the two public entry points.",
   })),
   {
     module: "adapters/inbox/sqs.ts",

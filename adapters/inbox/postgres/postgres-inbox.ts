@@ -1,5 +1,5 @@
 import { StorageError, type InboxHost, type WorkingInbox } from "../../../src/adapter.ts";
-import { UsageError } from "../../../src/index.ts";
+import { forOneReceiver } from "../../../src/inbox/one-receiver.ts";
 import { inTransactions } from "./connection/impatient.ts";
 import { openPools, type Pools } from "./connection/open-pools.ts";
 import type { Pool, Route } from "./connection/pool.ts";
@@ -58,7 +58,6 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     maxJobs,
   } = options;
   let host: InboxHost | undefined;
-  let user: InboxHost | undefined;
   let pools: Pools | undefined;
   let schemaIdent = "";
   let failure: { readonly error: StorageError; readonly at: number } | undefined;
@@ -152,15 +151,11 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     answered,
   });
 
-  const inbox: WorkingInbox<"network"> = {
-    storage: "network",
+  const openAndClose = forOneReceiver({
+    name: "PostgreSQL inbox",
+    make: "postgresInbox(connection)",
     async open(given) {
-      if (user !== undefined && user !== given)
-        throw new UsageError("inbox-shared", "This PostgreSQL inbox is in use by another receiver.", {
-          fix: "Give each receiver a `postgresInbox(connection)` of its own, or close the other one first.",
-        });
-      if (user === given && pools !== undefined) return;
-      [host, user] = [given, given];
+      host = given;
       pools = openPools(connection, { leaseMs, route });
       try {
         await assertServer(other);
@@ -171,26 +166,30 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         // A role or a server may be at its limit of connections: whoever is ready has the one that stores.
         await store.query("select");
       } catch (error) {
+        watch.end();
         await closePools();
-        user = undefined;
         throw error;
       }
       upkeep.begin();
     },
-    tombstones,
-    allowUnsubscribe: createUnsubscribeCount(side, ident),
-    subscriptions,
-    gaps: createPostgresGaps({ ident, pool: side, isMine }),
-    pauses,
-    ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure.error }),
     async close() {
-      user = undefined;
       watch.end();
       upkeep.end();
       await writer.drained();
       await worker.leave();
       await closePools();
     },
+  });
+
+  const inbox: WorkingInbox<"network"> = {
+    storage: "network",
+    ...openAndClose,
+    tombstones,
+    allowUnsubscribe: createUnsubscribeCount(side, ident),
+    subscriptions,
+    gaps: createPostgresGaps({ ident, pool: side, isMine }),
+    pauses,
+    ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure.error }),
     unref() {
       for (const one of Object.values(pools ?? {}) as Pool[]) one.unref();
     },

@@ -1,5 +1,5 @@
 import { StorageError, type InboxHost, type WorkingInbox } from "../../../src/adapter.ts";
-import { UsageError } from "../../../src/index.ts";
+import { forOneReceiver } from "../../../src/inbox/one-receiver.ts";
 import { createPauses } from "../../../src/inbox/pauses.ts";
 import { createFileJobs } from "./jobs/admin.ts";
 import { createAdminRequestRunner } from "./jobs/run-requests.ts";
@@ -53,10 +53,8 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
   const { keepDoneMs = Infinity, keepUnhandledMs = Infinity, keepDeadMs = Infinity } = options;
   const { minFreeDiskBytes = 0, maxJobs, keepBodies = "retention" } = options;
   let host: InboxHost | undefined;
-  /** As long as it is open. */
-  let user: InboxHost | undefined;
+  let isOpen = false;
   const now = (): number => openHost().clock.now();
-  const isOpen = (): boolean => user !== undefined;
   let hasMoved = false;
   const workerState = createWorkerState(openHost, { maxJobs });
   const thread = createThreadSupervisor({
@@ -113,7 +111,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     host: openHost,
     workerState,
     worker: () => takeOver.worker,
-    isOpen,
+    isOpen: () => isOpen,
   });
   const retention = createFileRetention({
     commits,
@@ -152,36 +150,39 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     return host;
   }
 
-  const inbox: WorkingInbox<"disk"> = {
-    storage: "disk",
+  const openAndClose = forOneReceiver({
+    name: "SQLite inbox",
+    make: "sqliteInbox(file)",
     async open(given) {
-      if (user !== undefined && user !== given)
-        throw new UsageError("inbox-shared", "This SQLite inbox is in use by another receiver.", {
-          fix: "Give each receiver a `sqliteInbox(file)` of its own, or close the other one first.",
-        });
       host = given;
-      user = given;
+      isOpen = true;
       try {
         await thread.open(given);
+        await Promise.all([tombstones.refresh(), subscriptions.refresh(), pauses.refresh(), disk.look()]);
       } catch (error) {
-        if (user === given) user = undefined;
+        isOpen = false;
+        await thread.close().catch(() => {});
         throw toNotBegun(error, "the inbox was not opened");
       }
-      await Promise.all([tombstones.refresh(), subscriptions.refresh(), pauses.refresh(), disk.look()]);
-    },
-    tombstones,
-    subscriptions,
-    ready() {
-      const error = thread.failure() ?? disk.shortage();
-      return error === undefined ? { ready: true } : { ready: false, error, hopeless: thread.isHopeless() };
     },
     async close() {
-      user = undefined;
+      isOpen = false;
       retention.end();
       requests.stop();
       await commits.drained();
       await takeOver.release();
       await thread.close();
+    },
+  });
+
+  const inbox: WorkingInbox<"disk"> = {
+    storage: "disk",
+    ...openAndClose,
+    tombstones,
+    subscriptions,
+    ready() {
+      const error = thread.failure() ?? disk.shortage();
+      return error === undefined ? { ready: true } : { ready: false, error, hopeless: thread.isHopeless() };
     },
     unref: thread.unref,
 
@@ -194,7 +195,13 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       noted: () => void subscriptions.errored(), // refreshes the cache
     }),
     ...createClaims({ commits, workerState, host: openHost }),
-    jobs: createFileJobs({ commits, requests, refreshPauses: pauses.refresh, log: () => openHost().log, isOpen }),
+    jobs: createFileJobs({
+      commits,
+      requests,
+      refreshPauses: pauses.refresh,
+      log: () => openHost().log,
+      isOpen: () => isOpen,
+    }),
     keyValues: {
       get: (key) => commits.add("keyValue", key),
       set: (key, value, account) => commits.add("putKeyValue", { key, value: value ?? null, account: account ?? null }),

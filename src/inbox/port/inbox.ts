@@ -34,7 +34,10 @@ export interface InboxHost {
 
 /** The writing half: all that a receiving process needs. */
 export interface WritingInbox<K extends StorageKind = StorageKind> extends Inbox<K> {
-  /** Called once before any other verb, and again after a failure; resolves when deliveries can be stored. */
+  /**
+   * Called once before any other verb, and again after a failure; resolves when deliveries can be stored. While a close still runs it waits
+   * for its end, whoever opens it next.
+   */
   open(host: InboxHost): Promise<void>;
   /**
    * Resolves when all deliveries are durable; a {@link StorageError} in a place says that this delivery is perhaps not stored.
@@ -52,7 +55,7 @@ export interface WritingInbox<K extends StorageKind = StorageKind> extends Inbox
   allowUnsubscribe?(asked: AskedUnsubscribe): Promise<boolean>;
   /** Whether the next `store` can succeed, with the cause if not. Cheap: every health check calls it. */
   ready(): Readiness;
-  /** Undoes `open`, even while `open` or `work` is still running. Unsettled claims end. Everything stored stays. */
+  /** Undoes `open`, even while `open` or `work` is still running, and no later one. Unsettled claims end. Everything stored stays. */
   close(): Promise<void>;
   /** Called when handlers outlive the receiver's close: open resources must no longer keep the process alive. */
   unref?(): void;

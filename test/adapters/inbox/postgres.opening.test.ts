@@ -1,10 +1,16 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { InboxHost } from "../../../src/adapter.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { storeAll } from "../../suites/inbox/verbs.ts";
+import { until, watch } from "../../support/event-loop.ts";
+import { eventually } from "../../support/eventually.ts";
 import { fakeClock } from "../../support/fake-clock.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
 import { makeDelivery } from "../../support/make-delivery.ts";
 import { newDatabase } from "../../support/postgres.ts";
+import { lockTables } from "../../support/postgres/lock-tables.ts";
 import { openDatabase } from "./in-database.ts";
+import { openProcesses } from "./postgres-processes.ts";
 
 test("an inbox that a receiver has open is refused to another one, until it is closed", async () => {
   const inbox = await ofDatabase();
@@ -15,6 +21,22 @@ test("an inbox that a receiver has open is refused to another one, until it is c
   await inbox.close();
   await inbox.open(two);
   await expect(inbox.open(one)).rejects.toMatchObject({ code: "inbox-shared" });
+});
+
+test("an inbox whose close waits for a lock is opened by the next receiver after it, and stays open", async () => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  const release = await lockTables(processes.sql, "shard");
+  const closed = watch(inbox.close());
+  const opened = watch(inbox.open(host()));
+  await eventually(async () => expect(await processes.rows(WAITING)).not.toEqual([]));
+  expect([closed.ended, opened.ended]).toEqual([false, false]);
+  await release();
+  await until(() => closed.ended && opened.ended);
+  expect([closed.error, opened.error]).toEqual([undefined, undefined]);
+  await storeAll(inbox, mail(["a"]));
+  await inbox.close();
+  await eventually(async () => expect(await processes.rows(CONNECTED)).toEqual([]));
 });
 
 test("an inbox that did not open is free for another receiver", async () => {
@@ -49,6 +71,10 @@ test("an inbox that may no longer keep its process alive still stores, and count
     isWorkedOn: false,
   });
 });
+
+const WAITING = "select from pg_locks where not granted and relation = 'hookline.shard'::regclass";
+const CONNECTED =
+  "select application_name from pg_stat_activity where datname = current_database() and application_name like 'hookline%'";
 
 async function ofDatabase(options: Parameters<typeof openDatabase>[1] = {}) {
   const { connectionString, drop } = await newDatabase();

@@ -20,6 +20,18 @@ export const opening: InboxPromises = {
     },
   },
 
+  "open: While a close still runs it waits for its end, whoever opens it next.": {
+    "the next receiver can store and work, also once the close before it has ended": async ({ inbox, host }) => {
+      await storeAll(inbox, mail(["a"]));
+      const closed = inbox.close();
+      await inbox.open({ ...host });
+      await closed;
+      await inbox.work(worker);
+      await storeAll(inbox, mail(["b"]));
+      assert.deepEqual(recordsOf(await claimAll(inbox)), [["a"], ["b"]]);
+    },
+  },
+
   "close: Everything stored stays.": {
     "jobs and unexpanded deliveries stay over a close and an open": async ({ inbox, host }) => {
       await storeAll(inbox, mail(["a"]));
