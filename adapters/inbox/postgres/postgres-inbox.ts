@@ -21,7 +21,7 @@ import { DEFAULT_GONE_MS } from "./work/intervals.ts";
 import { createPostgresSubscriptions, createUnsubscribeCount } from "./upkeep/subscriptions.ts";
 import { createUpkeep } from "./upkeep/retention.ts";
 import { createPostgresPauses } from "./upkeep/pauses.ts";
-import { createPostgresTombstones } from "./upkeep/tombstones.ts";
+import { createPostgresTombstones, LOOK_MS } from "./upkeep/tombstones.ts";
 import { watchOthers } from "./upkeep/watch-others.ts";
 import { createPostgresWorker } from "./work/postgres-worker.ts";
 
@@ -45,6 +45,9 @@ export interface PostgresOptions {
 
 /** A store that failed says so long that the next may fail, too; unless one succeeds. Nothing more may come while this process is not ready. */
 const FAILED_MS = 10_000;
+
+/** Between two looks at what other processes changed. */
+const WATCH_MS = 1_000;
 
 /** The port on a PostgreSQL server: tables are the truth, the lanes of a shard are in the memory of the process that owns it. */
 export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"network"> {
@@ -145,10 +148,12 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
   }
 
   const watch = watchOthers({
-    pool: other,
     host: openHost,
-    refreshes: [tombstones.refresh, subscriptions.refresh, refreshPauses, known.look],
-    answered,
+    pool: other,
+    looks: [
+      { everyMs: LOOK_MS, refreshes: [tombstones.refresh] },
+      { everyMs: WATCH_MS, refreshes: [subscriptions.refresh, refreshPauses, known.look], answered },
+    ],
   });
 
   const openAndClose = forOneReceiver({

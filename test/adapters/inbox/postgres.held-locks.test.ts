@@ -32,6 +32,25 @@ test("looks at jobs that wait for a lock fail alone: handlers and tombstones do 
     expect(look).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("lock timeout") } });
 });
 
+test("while all looks wait, what was known of tombstones before answers no 422: one may have been lifted", async () => {
+  const processes = await openProcesses();
+  const [{ inbox: other }, { inbox }] = [await processes.start(), await processes.start({ leaseMs: 60_000 })];
+  await other.tombstones.put({ subscription: 7, source: undefined, reason: "gone" });
+  await processes.passing(() => expect(inbox.tombstones.find(7, undefined)).toBeDefined());
+  await other.close();
+  const release = await lockTables(processes.sql, "worker");
+  let waiting = 0;
+  const looks = Array.from({ length: 4 }, async () => {
+    waiting += 1;
+    await inbox.liveWorkers?.().finally(() => (waiting -= 1));
+  });
+  const ended = Promise.allSettled(looks);
+  await processes.passing(() => expect(inbox.tombstones.find(7, undefined)).toBeUndefined());
+  expect(waiting).toBe(4);
+  await release();
+  await ended;
+});
+
 test("gaps, sync tokens and what is written for people fail alone where they wait for a lock: handlers do not wait for them", async () => {
   const processes = await openProcesses();
   const { inbox } = await processes.start();

@@ -9,12 +9,14 @@ import { forgetSubscription } from "./subscriptions.ts";
 
 /** Tombstones in the tables, cached in memory for requests. */
 export interface PostgresTombstones extends Tombstones {
-  /** Reads changes of other processes: at least once a second, to be no older. */
+  /** Reads changes of other processes. */
   refresh(): Promise<void>;
 }
 
-/** It is looked at each second. Where the server is away, others may have lifted some. */
-const MOST_AGE_MS = 5_000;
+/** Between two looks. */
+export const LOOK_MS = 500;
+/** Others may have lifted some since: from an older copy no 422 is answered, and what comes is stored. */
+const MOST_AGE_MS = 1_000;
 
 interface Read {
   readonly version: string;

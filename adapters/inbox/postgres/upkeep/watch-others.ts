@@ -3,18 +3,23 @@ import type { Pool } from "../connection/pool.ts";
 import { assertWritable } from "../connection/server-checks.ts";
 import { isLockTimeout, isOfTable, isPermission } from "../connection/to-storage-error.ts";
 
-/** Between two looks at what other processes changed, milliseconds: tombstones are to be no older. */
-const WATCH_MS = 1_000;
 /** So many looks that end at a lock, one after the other, are a failure: others hold one for a moment now and then. */
 const LOCKED_LOOKS = 5;
+
+/** What is looked at together, again and again. No other look holds it up. */
+export interface Looks {
+  /** Between two looks. */
+  readonly everyMs: number;
+  /** What this process knows of the tables. */
+  readonly refreshes: readonly (() => Promise<void>)[];
+  /** How the last look ended. */
+  readonly answered?: (error?: unknown) => void;
+}
 
 export interface WatchDeps {
   readonly pool: Pool;
   readonly host: () => { readonly clock: Clock; readonly log: Pick<Logger, "error"> };
-  /** What this process knows of the tables: tombstones, subscriptions, pauses, counts. */
-  readonly refreshes: readonly (() => Promise<void>)[];
-  /** How the last look ended. */
-  readonly answered: (error?: unknown) => void;
+  readonly looks: readonly Looks[];
 }
 
 export interface Watch {
@@ -31,61 +36,61 @@ export interface Watch {
  * Looks again and again at what other processes changed, and whether the server takes writes. A table that cannot be read keeps no delivery
  * from being stored: what was known of it holds on, and where nothing was, that is as if it were empty.
  */
-export function watchOthers({ pool, host, refreshes, answered }: WatchDeps): Watch {
+export function watchOthers({ pool, host, looks }: WatchDeps): Watch {
+  const all = looks.flatMap(({ refreshes }) => refreshes);
   const failures = new Map<unknown, unknown>();
   const locked = new Map<unknown, number>();
-  let timer: Timer | undefined;
+  const timers = new Map<Looks, Timer>();
 
-  /** @returns why it could not be read */
-  async function tried(refresh: () => Promise<void>, isFirst: boolean): Promise<unknown> {
+  async function tried(refresh: () => Promise<void>, isFirst: boolean): Promise<void> {
     try {
       await refresh();
       failures.delete(refresh);
       locked.delete(refresh);
-      return undefined;
     } catch (err) {
       if (!isOfTable(err) || (isFirst && isPermission(err))) throw err;
-      const looks = isLockTimeout(err) ? (locked.get(refresh) ?? 0) + 1 : LOCKED_LOOKS;
-      locked.set(refresh, looks);
-      if (looks < LOCKED_LOOKS && !isFirst) return err;
+      const times = isLockTimeout(err) ? (locked.get(refresh) ?? 0) + 1 : LOCKED_LOOKS;
+      locked.set(refresh, times);
+      if (times < LOCKED_LOOKS && !isFirst) return;
       if (!failures.has(refresh)) host().log.error({ err, code: "inbox-stats-failed" }, UNREAD);
       failures.set(refresh, err);
-      return err;
     }
   }
 
-  async function look(isFirst = false): Promise<void> {
-    const errors = await Promise.all(refreshes.map((refresh) => tried(refresh, isFirst)));
+  async function look(refreshes: Looks["refreshes"] = all, isFirst = false): Promise<void> {
+    await Promise.all(refreshes.map((refresh) => tried(refresh, isFirst)));
     // A role that may read nothing may store nothing.
+    const errors = all.map((refresh) => failures.get(refresh));
     if (errors.every((err) => err !== undefined && isPermission(err))) throw errors[0];
   }
 
-  function later(): void {
+  function later(group: Looks): void {
+    const { everyMs, refreshes, answered } = group;
     const mine = host().clock.setTimer(() => {
       assertWritable(pool)
-        .then(() => look())
+        .then(() => look(refreshes))
         .then(
-          () => answered(),
-          (error: unknown) => answered(error),
+          () => answered?.(),
+          (error: unknown) => answered?.(error),
         )
-        .finally(() => void (timer === mine && later()));
-    }, WATCH_MS);
+        .finally(() => void (timers.get(group) === mine && later(group)));
+    }, everyMs);
     mine.unref?.();
-    timer = mine;
+    timers.set(group, mine);
   }
 
   return {
     async begin() {
       failures.clear();
       locked.clear();
-      await look(true);
-      later();
+      await look(all, true);
+      for (const group of looks) later(group);
     },
     look: () => look(),
     failure: () => failures.values().next().value,
     end() {
-      timer?.clear();
-      timer = undefined;
+      for (const timer of timers.values()) timer.clear();
+      timers.clear();
     },
   };
 }
