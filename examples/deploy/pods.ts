@@ -31,8 +31,6 @@ server.keepAliveTimeout = 75_000; // longer than the Ingress holds an idle conne
 admin.listen(Number(adminPort), host, (error) => {
   if (error !== undefined) throw error;
 });
-// Last: where it upgrades the inbox it may take minutes, and probes are answered meanwhile.
-await receiver.start();
 
 process.once("SIGTERM", () => {
   const answered = new Promise((resolve) => server.close(resolve)); // 1. no new connections
@@ -41,3 +39,6 @@ process.once("SIGTERM", () => {
     .then(() => receiver.close({ drainMs: 20_000 })) // 3. running handlers may end
     .then(({ stuck }) => process.exit(stuck === 0 ? 0 : 1)); // 4. a stuck handler would keep the process alive
 });
+
+// Last: where it upgrades the inbox it may take minutes, and probes are answered meanwhile.
+await receiver.start();

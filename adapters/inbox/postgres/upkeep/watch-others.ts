@@ -7,7 +7,7 @@ import { isLockTimeout, isOfTable, isPermission } from "../connection/to-storage
 const LOCKED_LOOKS = 5;
 
 /** What is looked at together, again and again. No other look holds it up. */
-export interface Looks {
+interface Looks {
   /** Between two looks. */
   readonly everyMs: number;
   /** What this process knows of the tables. */
