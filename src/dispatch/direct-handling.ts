@@ -114,11 +114,13 @@ export function createDirectHandling(
     return { free, ended, stuck: (error) => lane?.refuse(error) };
   }
 
-  /** Half of what is left, where others wait: one that hangs would keep them from running, however often the delivery comes again. */
-  function limitOf({ registration, sharedUntil }: DirectJob): number {
+  /** Where others wait, half of what is left, and half of the rest to end: one that hangs would keep them from running at each redelivery. */
+  function limitsOf({ registration, sharedUntil }: DirectJob): { timeoutMs: number; graceMs?: number } {
     const { timeoutMs } = registration.limits;
-    if (sharedUntil === undefined) return timeoutMs;
-    return Math.min(timeoutMs || Infinity, Math.max(Math.floor((sharedUntil - passed(clock)) / 2), 1));
+    if (sharedUntil === undefined) return { timeoutMs };
+    const leftMs = Math.max(sharedUntil - passed(clock), 2);
+    const mostMs = Math.min(timeoutMs || Infinity, Math.floor(leftMs / 2));
+    return { timeoutMs: mostMs, graceMs: Math.ceil((leftMs - mostMs) / 2) };
   }
 
   /** Rejects with what the handler threw, or when it is stuck. */
@@ -128,7 +130,6 @@ export function createDirectHandling(
     { controller, span, ctx }: DirectContext,
   ): Promise<void> {
     const { event, registration, signal } = job;
-    const { consumer } = registration;
     const { meter } = observers.instruments;
     const startedAt = clock.now();
     return new Promise((resolve, reject) => {
@@ -140,14 +141,14 @@ export function createDirectHandling(
         ctx,
         span,
         controller,
-        timeoutMs: limitOf(job),
+        ...limitsOf(job),
         free,
         ended(result) {
           if (running !== undefined) calls.delete(running);
           signal?.removeEventListener("abort", abort);
           ended();
-          deps.handlerEnded(event, result, consumer);
-          meter?.called(consumer, clock.now() - startedAt);
+          deps.handlerEnded(event, result, registration.consumer);
+          meter?.called(registration.consumer, clock.now() - startedAt);
           const isDone = result.ok || isGivenUp(result.error, job, log);
           span?.end(isDone ? "done" : "retry", result);
           if (isDone) resolve();

@@ -45,7 +45,7 @@ describe("hookline check", () => {
       a signed body that is not JSON     200         200
       a signed body of an unknown shape  200         200
       a delivery of up to 150 kB         200         200
-      a delivery over the limit          413         413
+      a delivery over the limit          413 or 502  413
       a GET                              405 or 404  405
       a delivery sent as text/plain      200         200
       a delivery sent as a form          200         200

@@ -38,6 +38,28 @@ describe("the time of a delivery whose answer waits for the handlers", () => {
     expect(seen).toEqual([...names, "last"]);
   });
 
+  test("is left to what waits behind a handler that ignores its signal, also when the delivery comes again", async () => {
+    const { receiver, seen, ask, pass } = hanging();
+    const deaf = Promise.withResolvers<void>();
+    receiver.on("email.updated", async (event) => idOf(event) === "bad" && deaf.promise, {
+      consumer: "deaf",
+      timeoutMs: 0,
+    });
+    const answer = ask(emails("bad", "b"));
+    await pass(14_999);
+    expect(seen).toEqual(["bad"]);
+    await pass(1);
+    expect([seen, answer.value]).toMatchObject([["bad", "b"], { status: 503 }]);
+    const again = ask(emails("bad", "b"));
+    await pass(0);
+    expect([seen, again.value]).toMatchObject([["bad", "b", "bad", "b"], { status: 503 }]);
+    deaf.resolve();
+    await pass(0);
+    const last = ask(emails("bad", "b"));
+    await pass(0);
+    expect(last.value).toMatchObject({ status: 200 });
+  });
+
   test("is all for the last call, whatever nobody handles behind it", async () => {
     const { ask, pass, seen } = hanging("bad");
     const rest = Array.from({ length: 2_500 }, (_, place) => change(`c-${place}`, "created"));

@@ -86,8 +86,9 @@ describe("commands on an inbox", () => {
     expect(found()).toEqual(ids);
     const [give = [], erase = []] = ownBlocksOf("docs/operate/security.md", 2);
 
+    mkdirSync(sandbox.path("/var/backups/webhooks"), { recursive: true });
     await sandbox.run(["cd /srv/webhooks", ...give]);
-    const exported = sandbox.path("/srv/webhooks/account-2002.jsonl");
+    const exported = sandbox.path("/var/backups/webhooks/account-2002.jsonl");
     expect(statSync(exported).mode & 0o777).toBe(0o600);
     const given = readFileSync(exported, "utf8");
     expect(given.trim().split("\n")).toHaveLength(4);

@@ -66,7 +66,8 @@ export const probes: readonly Probe[] = [
   },
   {
     ...refused("a delivery over the limit", (input) => signed(input, longBody(input, input.maxBodyBytes + 1))),
-    expects: [413],
+    // A proxy says 502 where it still sent while the receiver, which reads no further, closed the connection.
+    expects: [413, 502],
     isLong: true,
   },
   {

@@ -27,6 +27,8 @@ interface HandlerCall {
   /** Of the context's signal. */
   readonly controller: AbortController;
   readonly timeoutMs: number;
+  /** Where others wait for its end: no more than those of all calls. */
+  readonly graceMs?: number;
   /** Its slot can be given to another call; called once. */
   readonly free: () => void;
   /** The call ended, also after `overdue`. */
@@ -60,7 +62,7 @@ export function createHandlerCalls(options: HandlerCallsOptions): HandlerCalls {
   }
 
   return {
-    start({ registration, event, ctx, span, controller, timeoutMs, free, ended, overdue }) {
+    start({ registration, event, ctx, span, controller, timeoutMs, graceMs: own = graceMs, free, ended, overdue }) {
       const handler = handlerOf(registration);
       const call = (): unknown => handler(event, ctx);
       let freeSlot = free;
@@ -68,7 +70,7 @@ export function createHandlerCalls(options: HandlerCallsOptions): HandlerCalls {
       const running = startCall(span === undefined ? call : () => span.run(call), {
         controller,
         timeoutMs,
-        graceMs,
+        graceMs: Math.min(own, graceMs),
         clock,
         ended: (result) => {
           over = true;
