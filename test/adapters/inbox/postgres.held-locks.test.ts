@@ -103,6 +103,7 @@ test("unsubscribes that wait for their count fail, and hold up neither handlers 
 test.each<[what: string, table: string, blocked: FullDelivery]>([
   ["a lifecycle notice", "subscription", notice("no")],
   ["an unhandled event", "ended_count", mail([nobodys("x")])],
+  ["a delivery of a queue", "dedupe", { ...mail(["x"]), idInQueue: "m-1" }],
 ])("%s that waits for a lock on %s is refused alone, and holds up no later delivery", async (_, table, blocked) => {
   const processes = await openProcesses();
   const { inbox } = await processes.start();
@@ -122,6 +123,23 @@ test.each<[what: string, table: string, blocked: FullDelivery]>([
   expect(await inbox.store([blocked])).toEqual([expect.toSatisfy((again) => again === refused)]); // nobody waited for the lock again
   await release();
   await processes.passing(async () => void (await storeAll(inbox, blocked)));
+});
+
+test("deliveries of a queue keep their order: what waits for a lock lets none behind it pass", async () => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  const release = await lockTables(processes.sql, "ended_count");
+  const given = [
+    { ...mail([nobodys("x"), "a"]), idInQueue: "m-1" },
+    { ...mail(["a"]), idInQueue: "m-2" },
+  ];
+  expect(await inbox.store([...given, mail(["b"])])).toMatchObject([
+    { message: expect.stringContaining("lock timeout") },
+    { message: expect.stringContaining("lock timeout") },
+    { expanded: true },
+  ]);
+  await release();
+  await processes.passing(async () => void (await storeAll(inbox, ...given)));
 });
 
 test("replays that wait for a lock keep no delivery from being stored, and hold once it is free", async () => {

@@ -121,8 +121,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return toResults(given, batch, output);
   }
 
-  /** Which tables it needs beside those of each. */
+  /** Which tables it needs beside those of each. Deliveries of a queue keep their order: all or none of them are stored. */
   function tablesOf(one: NewDelivery): string {
+    if (one.idInQueue !== undefined) return "dedupe, for a queue";
     const { batch } = encodeDeliveries([unlessAnothers(one)], worker.hasRoom(), times());
     return SIDE_TABLES.filter((name) => name in batch).join(" ");
   }

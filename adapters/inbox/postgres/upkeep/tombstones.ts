@@ -4,6 +4,7 @@ import { createTombstoneCache } from "../../../../src/inbox/upkeep/tombstone-cac
 import { impatient } from "../connection/impatient.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
+import { SERVER } from "../schema/tables.ts";
 import { toText } from "../store/encode-batch.ts";
 import { forgetSubscription } from "./subscriptions.ts";
 
@@ -62,7 +63,7 @@ export function createPostgresTombstones({
       /* sql */ `select v.version, (
          select coalesce(jsonb_agg(jsonb_build_object('subscription', subscription, 'source', case when any_source then null else source end,
            'reason', reason, 'since', since, 'lastHit', last_hit)), '[]') from ${of}.tombstone) as all
-       from (select coalesce((select value from ${of}.meta where key = 'tombstones'), '0') as version) as v`,
+       from (select ${versionIn(of)} as version) as v`,
     );
     // A later look, or a change by this process, may have come before.
     if (mine < read) return;
@@ -73,8 +74,7 @@ export function createPostgresTombstones({
   }
 
   async function readVersion(of: string): Promise<string> {
-    const text = `select coalesce((select value from ${of}.meta where key = 'tombstones'), '0') as version`;
-    return (await oneRow<Pick<Read, "version">>(impatient(pool), text)).version;
+    return (await oneRow<Pick<Read, "version">>(impatient(pool), `select ${versionIn(of)} as version`)).version;
   }
 
   /** Others read all again when the version is another one. */
@@ -130,6 +130,10 @@ export function createPostgresTombstones({
     },
   };
 }
+
+/** With the server and the database: after a fail-over or a restore it may lack the last changes, and count others by the same numbers. */
+const versionIn = (ident: string): string =>
+  `${SERVER} || ' ' || (select oid from pg_database where datname = current_database()) || ' ' || coalesce((select value from ${ident}.meta where key = 'tombstones'), '0')`;
 
 /** Characters that fit an index, whatever they are. */
 const MOST_SOURCE = 500;

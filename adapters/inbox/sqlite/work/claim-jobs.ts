@@ -51,21 +51,21 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
       if (known !== undefined) deliveries.set(delivery, known);
       return known;
     }
-    for (let isMarked = false; !isMarked;) {
-      for (const run of runs) if (run.rows.length > 1) shorten(run, deliveryOf, lanes);
-      const ids: number[] = [];
+    /** Runs that lack a body. */
+    let left = runs;
+    for (let [isFirst, isMarked] = [true, false]; !isMarked; isFirst = false) {
       const wanted: number[][] = [];
       const asked = new Set<number>();
-      for (const { rows } of runs) {
-        const unread: number[] = [];
-        for (const row of rows) {
-          if (!row.isMarked) ids.push(row.id);
-          if (deliveryOf(row) !== undefined || deliveries.has(row.delivery) || asked.has(row.delivery)) continue;
-          asked.add(row.delivery);
-          unread.push(row.delivery);
-        }
+      left = left.filter((run) => {
+        if (run.rows.length > 1) shorten(run, deliveryOf, lanes);
+        const lacking = run.rows.filter((row) => deliveryOf(row) === undefined && !deliveries.has(row.delivery));
+        const unread = lacking.flatMap(({ delivery }) => (asked.size === asked.add(delivery).size ? [] : delivery));
         if (unread.length > 0) wanted.push(unread);
-      }
+        return lacking.length > 0;
+      });
+      // Most are read by one commit, which marks them, too. Where it takes several, the last one does nothing else.
+      const mayMark = isFirst || left.length === 0;
+      const ids = mayMark ? runs.flatMap(({ rows }) => rows.flatMap((row) => (row.isMarked ? [] : row.id))) : [];
       if (ids.length + wanted.length === 0) {
         await nextTurn(); // what was just stored is to be answered first
         break;
@@ -77,7 +77,7 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
         deliveries.set(row.id, delivery);
         recent.add(row.id, delivery);
       }
-      ({ isMarked } = read);
+      isMarked = read.isMarked && mayMark;
     }
     // What was dropped or erased meanwhile has left its lane, and its delivery may be gone with it.
     const without = runs
