@@ -21,14 +21,33 @@ export async function newDatabase(): Promise<TestDatabase> {
   url.pathname = `/${name}`;
   return {
     connectionString: url.href,
-    drop: () => asSuperuser(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    drop: () =>
+      asSuperuser(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`, (client) => departures(client, name)),
   };
 }
 
-async function asSuperuser(server: string, statement: string): Promise<void> {
+/**
+ * The end of the sessions that are about to leave, for a second at most: the `end` of a pool does not wait for its
+ * connections, and a client that is told of its end while it leaves has nobody who listens for the error.
+ */
+async function departures(client: pg.Client, database: string): Promise<void> {
+  for (const until = performance.now() + 1_000; performance.now() < until;) {
+    const others = await client.query("select pg_sleep(0.01) from pg_stat_activity where datname = $1 limit 1", [
+      database,
+    ]);
+    if (others.rowCount === 0) return;
+  }
+}
+
+async function asSuperuser(
+  server: string,
+  statement: string,
+  before?: (client: pg.Client) => Promise<void>,
+): Promise<void> {
   const client = new pg.Client({ connectionString: server });
   try {
     await client.connect();
+    await before?.(client);
     await client.query(statement);
   } catch (error) {
     if (server !== namedServer().connectionString) throw error;
