@@ -125,6 +125,29 @@ test.each<[what: string, table: string, blocked: FullDelivery]>([
   await processes.passing(async () => void (await storeAll(inbox, blocked)));
 });
 
+test("an event without a handler that comes alone and waits for a lock is noted as well: the next ones do not wait again", async () => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  await lockTables(processes.sql, "unhandled");
+  const [refused] = await inbox.store([mail([nobodys("x")])]);
+  expect(refused).toMatchObject({ message: expect.stringContaining("lock timeout") });
+  expect(await inbox.store([mail([nobodys("y")]), mail(["a"])])).toEqual([
+    expect.toSatisfy((again) => again === refused),
+    expect.objectContaining({ expanded: true }),
+  ]);
+  expect(inbox.ready()).toEqual({ ready: true });
+});
+
+test("a lock on a table that all deliveries need is forgotten when it ends, whatever waited for it", async () => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  const release = await lockTables(processes.sql, "job");
+  const blocked = [mail([nobodys("x"), "a"])];
+  expect(await inbox.store(blocked)).toMatchObject([{ message: expect.stringContaining("lock timeout") }]);
+  await release();
+  expect(await inbox.store(blocked)).toMatchObject([{ expanded: true }]);
+});
+
 test("deliveries of a queue keep their order: what waits for a lock lets none behind it pass", async () => {
   const processes = await openProcesses();
   const { inbox } = await processes.start();

@@ -57,6 +57,15 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === "55P03";
 }
 
+/** Whether the statement that waited for a lock, or one around it, names one of these tables: the server quotes them. */
+export function waitedOn(error: unknown, tables: readonly string[]): error is StorageError {
+  const { where = "", internalQuery = "" } = ((error as ErrorOptions).cause ?? {}) as {
+    readonly where?: string;
+    readonly internalQuery?: string;
+  };
+  return tables.some((table) => `${internalQuery} ${where}`.includes(`.${table} `));
+}
+
 /** Whether a table could not be read, while others may be: it is broken on the disk, takes too long, others hold a lock on it, or the role may not. */
 export function isOfTable(error: unknown): boolean {
   return isPermission(error) || /^(22|55P03|57014|58030|58P01|XX)/.test(sqlStateOf(error) ?? "");

@@ -9,7 +9,7 @@ import {
   type StoreResult,
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
-import { isLockTimeout, isRefusal } from "../connection/to-storage-error.ts";
+import { isLockTimeout, isRefusal, waitedOn } from "../connection/to-storage-error.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { encodeDeliveries, encodeExpansions, tidied, type EncodedBatch } from "./encode-batch.ts";
 import { nextPart, ofPieces, toPieces } from "./expansion-pieces.ts";
@@ -97,7 +97,11 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       batch = withSeen(encodeDeliveries(mayExpand ? given.map(unlessAnothers) : given, mayExpand, times()));
       output = await storeBatch(batch, given.length);
     } catch (error) {
-      if (isLockTimeout(error) && new Set(given.map(tablesOf)).size > 1) return storeApart(given);
+      if (isLockTimeout(error)) {
+        const [tables, ...others] = new Set(given.map(tablesOf));
+        if (others.length > 0) return storeApart(given);
+        if (waitedOn(error, LOCKABLE)) note(tables!, error);
+      }
       const isOfTheServer = error instanceof StorageError && !isRefusal(error);
       if (given.length > 1 && !isOfTheServer) {
         const results: (StoreResult | StorageError)[] = [];
@@ -142,13 +146,15 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       const made = await storeTogether(places.map((place) => given[place]!));
       for (const [index, place] of places.entries()) results[place] = made[index]!;
       held = made.find((one): one is StorageError => one instanceof StorageError && isLockTimeout(one));
-      if (held === undefined || tables === "") continue;
-      if (locked.size === 0) lookAgainAt = performance.now() + LOOK_AGAIN_MS;
-      locked.set(tables, held);
     }
     // Of those that are refused the next ones know nothing.
     if (results.some((one) => !(one instanceof StorageError))) stored(undefined);
     return results;
+  }
+
+  function note(tables: string, error: StorageError): void {
+    if (locked.size === 0) lookAgainAt = performance.now() + LOOK_AGAIN_MS;
+    locked.set(tables, error);
   }
 
   /** One that is refused alone is stored with what it has of values that a table takes: it must not come again for ever. */
@@ -236,6 +242,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
 
 /** Parts of a batch that name tables which not every delivery needs. */
 const SIDE_TABLES = ["unhandled", "unique", "notices"];
+
+/** Those tables. A lock on any other one holds up all deliveries, and its end is for each of them to see. */
+const LOCKABLE = ["unhandled", "dedupe", "subscription"];
 
 function toFailure(cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;
