@@ -16,39 +16,34 @@ export interface TestDatabase {
 export async function newDatabase(): Promise<TestDatabase> {
   const server = await sharedServer();
   const name = `hookline_test_${randomBytes(6).toString("hex")}`;
-  await asSuperuser(server, `CREATE DATABASE ${name}`);
+  await asSuperuser(server, (client) => client.query(`CREATE DATABASE ${name}`));
   const url = new URL(server);
   url.pathname = `/${name}`;
   return {
     connectionString: url.href,
     drop: () =>
-      asSuperuser(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`, (client) => departures(client, name)),
+      asSuperuser(server, async (client) => {
+        await sessionsLeave(client, name);
+        await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      }),
   };
 }
 
 /**
- * The end of the sessions that are about to leave, for a second at most: the `end` of a pool does not wait for its
- * connections, and a client that is told of its end while it leaves has nobody who listens for the error.
+ * Waits for sessions that are about to end, for a second at most: the `end` of a pool does not wait for its connections, and
+ * a client that is told of its end while it leaves has nobody who listens for the error.
  */
-async function departures(client: pg.Client, database: string): Promise<void> {
-  for (const until = performance.now() + 1_000; performance.now() < until;) {
-    const others = await client.query("select pg_sleep(0.01) from pg_stat_activity where datname = $1 limit 1", [
-      database,
-    ]);
-    if (others.rowCount === 0) return;
-  }
+async function sessionsLeave(client: pg.Client, database: string): Promise<void> {
+  const others = "select pg_sleep(0.01) from pg_stat_activity where datname = $1 limit 1";
+  for (const until = performance.now() + 1_000; performance.now() < until;)
+    if ((await client.query(others, [database])).rowCount === 0) return;
 }
 
-async function asSuperuser(
-  server: string,
-  statement: string,
-  before?: (client: pg.Client) => Promise<void>,
-): Promise<void> {
+async function asSuperuser(server: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: server });
   try {
     await client.connect();
-    await before?.(client);
-    await client.query(statement);
+    await work(client);
   } catch (error) {
     if (server !== namedServer().connectionString) throw error;
     throw badServer(server, `${String(error)}, expected a server on which its user may create databases`, error);

@@ -148,6 +148,22 @@ test("a lock on a table that all deliveries need is forgotten when it ends, what
   expect(await inbox.store(blocked)).toMatchObject([{ expanded: true }]);
 });
 
+test("a delivery of a queue that waits for the row of its own id is refused alone: those that come next are stored", async () => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  const ofQueue = (id: string): FullDelivery => ({ ...mail(["a"]), idInQueue: id });
+  await storeAll(inbox, ofQueue("m-1"));
+  const holder = await processes.sql.connect();
+  onTestFinished(async () => {
+    await holder.query("rollback");
+    holder.release();
+  });
+  await holder.query("begin");
+  await holder.query("update hookline.dedupe set seen_at = seen_at");
+  expect(await inbox.store([ofQueue("m-1")])).toMatchObject([{ message: expect.stringContaining("lock timeout") }]);
+  expect(await inbox.store([ofQueue("m-2")])).toMatchObject([{ expanded: true }]);
+});
+
 test("deliveries of a queue keep their order: what waits for a lock lets none behind it pass", async () => {
   const processes = await openProcesses();
   const { inbox } = await processes.start();

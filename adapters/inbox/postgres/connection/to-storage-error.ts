@@ -57,13 +57,14 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === "55P03";
 }
 
-/** Whether the statement that waited for a lock, or one around it, names one of these tables: the server quotes them. */
-export function waitedOn(error: unknown, tables: readonly string[]): error is StorageError {
-  const { where = "", internalQuery = "" } = ((error as ErrorOptions).cause ?? {}) as {
-    readonly where?: string;
-    readonly internalQuery?: string;
-  };
-  return tables.some((table) => `${internalQuery} ${where}`.includes(`.${table} `));
+/**
+ * Whether a lock on one of these tables was waited for: the server quotes the statement that waited, and those around it. Not for the lock
+ * of a row, of which the server tells the place, as in `(0,1)`: that is in the way of one value.
+ */
+export function isLockOn(tables: readonly string[], error: unknown): boolean {
+  const { cause } = error as { readonly cause?: { readonly where?: string; readonly internalQuery?: string } };
+  const quoted = `${cause?.internalQuery} ${cause?.where}`;
+  return isLockTimeout(error) && !/\(\d+,\d+\)/.test(quoted) && tables.some((table) => quoted.includes(`.${table} `));
 }
 
 /** Whether a table could not be read, while others may be: it is broken on the disk, takes too long, others hold a lock on it, or the role may not. */

@@ -9,7 +9,7 @@ import {
   type StoreResult,
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
-import { isLockTimeout, isRefusal, waitedOn } from "../connection/to-storage-error.ts";
+import { isLockOn, isLockTimeout, isRefusal } from "../connection/to-storage-error.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { encodeDeliveries, encodeExpansions, tidied, type EncodedBatch } from "./encode-batch.ts";
 import { nextPart, ofPieces, toPieces } from "./expansion-pieces.ts";
@@ -100,7 +100,8 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       if (isLockTimeout(error)) {
         const [tables, ...others] = new Set(given.map(tablesOf));
         if (others.length > 0) return storeApart(given);
-        if (waitedOn(error, LOCKABLE)) note(tables!, error);
+        // None: it waited with those that it had when it began, and perhaps there is no room to expand any more.
+        if (tables !== "" && isLockOn(Object.values(SIDE_TABLES), error)) refuseNext(tables!, toFailure(error));
       }
       const isOfTheServer = error instanceof StorageError && !isRefusal(error);
       if (given.length > 1 && !isOfTheServer) {
@@ -129,7 +130,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
   function tablesOf(one: NewDelivery): string {
     if (one.idInQueue !== undefined) return "dedupe, for a queue";
     const { batch } = encodeDeliveries([unlessAnothers(one)], worker.hasRoom(), times());
-    return SIDE_TABLES.filter((name) => name in batch).join(" ");
+    return Object.keys(SIDE_TABLES)
+      .filter((part) => part in batch)
+      .join(" ");
   }
 
   /** Others hold a lock on a table, which perhaps only some need. Those that need least come first, and one lock is waited for. */
@@ -152,7 +155,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return results;
   }
 
-  function note(tables: string, error: StorageError): void {
+  function refuseNext(tables: string, error: StorageError): void {
     if (locked.size === 0) lookAgainAt = performance.now() + LOOK_AGAIN_MS;
     locked.set(tables, error);
   }
@@ -240,11 +243,8 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
   }
 }
 
-/** Parts of a batch that name tables which not every delivery needs. */
-const SIDE_TABLES = ["unhandled", "unique", "notices"];
-
-/** Those tables. A lock on any other one holds up all deliveries, and its end is for each of them to see. */
-const LOCKABLE = ["unhandled", "dedupe", "subscription"];
+/** Parts of a batch that not every delivery has, each with its table. A lock on any other table holds up all of them. */
+const SIDE_TABLES = { unhandled: "unhandled", unique: "dedupe", notices: "subscription" };
 
 function toFailure(cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;
