@@ -2,10 +2,10 @@ import { createCompactingMap } from "./collections/compacting-map.ts";
 import { createDueQueue } from "./collections/due-queue.ts";
 import { isSuspect } from "./job-deaths.ts";
 import { isDue, type Progress } from "./job-state.ts";
+import { runFrom } from "./jobs/merge-run.ts";
 import type { LaneWindow } from "./lane-window.ts";
 import type { ClaimLimits } from "./port/claims.ts";
 import { createTurns, type Owner, type Turns } from "./turns.ts";
-import { runFrom } from "./merge-run.ts";
 
 /** The fields of a job that lanes need; an inbox adds its own. */
 export interface LaneRow {

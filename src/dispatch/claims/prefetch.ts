@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
 import type { Claim, ClaimedJob, JobOutcome } from "../../inbox/port/claims.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
-import { MERGE_MAX } from "../../inbox/merge-run.ts";
+import { MERGE_MAX } from "../../inbox/jobs/merge-run.ts";
 import { createClaimsAhead } from "./claims-ahead.ts";
 import type { DispatchDeps } from "../dispatch-deps.ts";
 import type { FlowRules } from "./flow-rules.ts";

@@ -1,5 +1,5 @@
-import { isSuspect } from "./job-deaths.ts";
-import type { LaneRow } from "./lane-queues.ts";
+import { isSuspect } from "../job-deaths.ts";
+import type { LaneRow } from "../lane-queues.ts";
 
 /** Most jobs that one call may settle. */
 export const MERGE_MAX = 1_000;
