@@ -18,5 +18,10 @@ boss.on("error", (error) => console.error(error.message));
 await boss.start();
 // Each job of a batch ends by itself.
 const each = { perJobResults: true } as const;
-await boss.work("deliveries", { batchSize: 100, burstWhenBatchFull: true, ...each }, pgBossHandler(receiver, each));
+const store = pgBossHandler(receiver, each);
+const worker = await boss.work("deliveries", { batchSize: 100, ...each }, async (jobs) => {
+  const results = await store(jobs);
+  boss.notifyWorker(worker); // look again at once: a batch has one delivery of each account
+  return results;
+});
 process.once("SIGTERM", () => void boss.stop().then(() => receiver.close()));

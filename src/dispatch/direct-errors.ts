@@ -82,7 +82,7 @@ export async function logFailure(
       "The signal given to `handle` aborted before the handlers had ended.",
       {
         cause: signal?.reason,
-        fix: "Make them faster, or raise the time limit of the function that calls `handle`. The queue sends the delivery again.",
+        fix: "Make them faster, or raise the time limit of the function that calls `handle`. The `seen` store, if there is one, takes of that time, too. The queue sends the delivery again.",
       },
     );
     log.error({ code: err.code, ...of, fix: err.fix, err }, "the signal aborted before handlers had ended");

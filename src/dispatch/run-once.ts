@@ -56,7 +56,7 @@ interface Round {
   readonly passedAt: number;
 }
 
-/** A store that gives no answer must not hold up the answer of a delivery, milliseconds. */
+/** A store that gives no answer must not hold up the answer of a delivery, nor half of its time, milliseconds. */
 const LIMIT_MS = 5_000;
 const LATE = Symbol("late");
 /** The shortest time that something can be remembered for, milliseconds. */
@@ -77,13 +77,14 @@ export function createOnce({ store, leaseMs, keepMs }: Seen, { clock, log, deliv
   /** Done, and claimed until the next one is: a delivery of one event leaves nothing behind. */
   let last: string | undefined;
   let hanging: HooklineError | undefined;
+  const limitMs = Math.min(LIMIT_MS, Math.ceil(times.mostMs / 2));
 
   // In a promise: a store of the user's may throw, or give no promise.
   async function inTime<T>(call: () => T) {
     const called = Promise.resolve().then(call);
     void called.catch(catchRejection); // and what it throws may be a promise
-    const result = await withTimeout(LIMIT_MS, called, { clock, late: LATE });
-    if (result === LATE) throw (hanging = toFailure(`gave no answer within ${LIMIT_MS} ms`));
+    const result = await withTimeout(limitMs, called, { clock, late: LATE });
+    if (result === LATE) throw (hanging = toFailure(`gave no answer within ${limitMs} ms`));
     return result;
   }
 

@@ -152,7 +152,7 @@ export const REFUSALS = {
     status: 503,
     level: "error",
     message: "The handlers took longer than `timeoutMs`.",
-    fix: "Make them faster, or raise `timeoutMs` as far as the platform allows.",
+    fix: "Make them faster, or raise `timeoutMs` as far as the platform allows. The `seen` store, if there is one, takes of that time, too.",
   },
   internal: {
     status: 503,

@@ -5,14 +5,14 @@ import { turns, until, watch } from "../support/event-loop.ts";
 import { makeDelivery, signedRequest } from "../support/make-delivery.ts";
 import { emails, recordingHandler, rig } from "../support/rig.ts";
 
-function answering(claim: SeenStore["claim"]) {
+function answering(claim: SeenStore["claim"], timeoutMs = 20_000) {
   const own = rig({ secret: "shh", gaps: false });
   const { seen: ran, handler } = recordingHandler();
   own.receiver.on("email", handler);
   const seen: SeenStore = { claim, settle: async () => {} };
   const ask = async (body: string): Promise<number> => {
     const request = signedRequest(body, { secret: "shh", at: own.clock.date() });
-    return (await own.receiver.receive(request, { answer: "after-handlers", timeoutMs: 20_000, seen })).status;
+    return (await own.receiver.receive(request, { answer: "after-handlers", timeoutMs, seen })).status;
   };
   return { ...own, ran, ask };
 }
@@ -76,6 +76,16 @@ describe("a store that gives no answer", () => {
     await pass(5_000);
     expect([outcome.error, ran]).toMatchObject([{ code: "handle-failed", cause: { code: "seen-failed" } }, []]);
     expect(receiver.stats()).toMatchObject({ failed: 1, succeeded: 0 });
+  });
+
+  test("to a claim is given up at half of the delivery's time, and named: the handlers are not to blame", async () => {
+    const { ask, ran, pass, log } = answering(never, 3_000);
+    const answer = watch(ask(emails("a")));
+    await pass(1_500);
+    expect([answer.value, ran]).toEqual([503, []]);
+    const message = expect.stringContaining("The `seen` store gave no answer within 1500 ms.") as string;
+    const cause = { code: "seen-failed", cause: { message } };
+    expect(log.of("handlers-failed")).toMatchObject([{ facts: { err: { cause } } }]);
   });
 
   test("to what was done ends the delivery, too: it comes again", async () => {
