@@ -23,7 +23,7 @@ import { createCounters } from "../observe/counters.ts";
 import { checkReady } from "./health/checks.ts";
 import { createFlow, unsupported } from "./flow.ts";
 import { createHealth } from "./health/health.ts";
-import { createRecentRefusals, recordingReporter } from "./health/recent-refusals.ts";
+import { createRecentRefusals, recordingOutcomes, recordingReporter } from "./health/recent-refusals.ts";
 import { createSubscriptionErrors } from "./health/subscription-errors.ts";
 import { createUnauthorizedAccounts } from "./health/unauthorized-accounts.ts";
 import { createGapWatch, NO_GAP_WATCH, type GapWatch } from "../gaps/gap-watch.ts";
@@ -210,7 +210,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     handleThenAnswer: createHandleThenAnswer({ handle: direct.handle, inFlightBytes, clock }),
     reporter,
     instruments: observers.instruments,
-    outcomes: gaps,
+    outcomes: recordingOutcomes(gaps, refusals),
   };
 
   const accept = working === undefined ? refuseAccept : createAccept({ ...ingestDeps, counters });

@@ -1,4 +1,4 @@
-import { memoryInbox, type RawRequest } from "hookline";
+import { memoryInbox, StorageError, type RawRequest } from "hookline";
 import { bodyConsumed } from "hookline/adapter";
 import { describe, expect, test } from "vitest";
 import { codesOf, problemsOf, toReported } from "../support/health.ts";
@@ -125,6 +125,27 @@ describe("what repeats for ever is a problem while it happened within the last 1
       expect([receiver.stats().stored, await codesOf(receiver)]).toEqual([2 * count, ["storage-failing"]]);
     }
     delayMs = 0;
+    expect(await offer()).toMatchObject({ status: 200 });
+    expect(await codesOf(receiver)).toEqual([]);
+  });
+
+  test("storage that is late and then fails is reported until the next delivery is stored, however many there were", async () => {
+    let fails = true;
+    const inbox = stubInbox((own) => ({
+      async store(deliveries) {
+        if (!fails) return own.store(deliveries);
+        await new Promise<void>((resolve) => void clock.setTimer(resolve, 20));
+        throw new StorageError("storage-failed", "locked");
+      },
+    }));
+    const { receiver, clock, pass, offer } = rig({ inbox, storeTimeoutMs: 10 });
+    receiver.on("email", () => {});
+    await receiver.start();
+    const replies = [offer(), offer(), offer(), offer()];
+    await pass(30);
+    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([503, 503, 503, 503]);
+    expect(await codesOf(receiver)).toEqual(["storage-failing"]);
+    fails = false;
     expect(await offer()).toMatchObject({ status: 200 });
     expect(await codesOf(receiver)).toEqual([]);
   });

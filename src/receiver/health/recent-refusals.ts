@@ -2,12 +2,15 @@ import type { Clock } from "../../clock.ts";
 import { fixOf } from "../../errors.ts";
 import type { Reporter } from "../../ingest/answer-reporter.ts";
 import type { RefusalCode, Refused } from "../../ingest/refusals.ts";
+import type { DeliveryOutcomes } from "../../ingest/types.ts";
 import type { Counters } from "../../observe/counters.ts";
 import type { Id } from "../../protocol/event-types.ts";
 
 /** Refusals of the last minutes: a repeated one is a problem, an old one is not. */
 export interface RecentRefusals {
   record(refused: Refused): void;
+  /** A delivery was stored in time. */
+  stored(): void;
   /** Those with these codes within the last ten minutes. */
   of(codes: readonly RefusalCode[]): Recent | undefined;
   /** A delivery could not be stored in time, and none was since, however long ago. */
@@ -43,8 +46,7 @@ export interface RecentRefusalsDeps {
 
 export function createRecentRefusals({ counters, clock, isReady }: RecentRefusalsDeps): RecentRefusals {
   const byCode = new Map<RefusalCode, Recent & { readonly acknowledged: number }>();
-  /** What was stored when a delivery could not be; `late` of those that were refused may still be stored, which is no success. */
-  let failure: { readonly stored: number; readonly late: number } | undefined;
+  let isStorageFailing = false;
   let unexpected: { readonly at: number; readonly stored: number } | undefined;
 
   const acknowledged = (): number => (counters.answered[200] ?? 0) + (counters.answered[422] ?? 0);
@@ -53,9 +55,6 @@ export function createRecentRefusals({ counters, clock, isReady }: RecentRefusal
     const age = clock.now() - at;
     return age >= 0 && age < ms; // A negative age means that the wall clock was set back: the true age is unknown.
   }
-
-  /** Stores that may still be late: below 0 one was in time. */
-  const lateLeft = (): number => (failure === undefined ? -1 : failure.late - (counters.stored - failure.stored));
 
   return {
     record({ code, cause }) {
@@ -70,9 +69,11 @@ export function createRecentRefusals({ counters, clock, isReady }: RecentRefusal
         acknowledged: now,
       });
       if (code !== "storage-failed" && code !== "storage-late") return;
-      const late = Math.max(lateLeft(), 0) + (code === "storage-late" ? 1 : 0);
-      failure = { stored: counters.stored, late };
+      isStorageFailing = true;
       if (isReady()) unexpected = { at: clock.now(), stored: counters.stored };
+    },
+    stored() {
+      isStorageFailing = false;
     },
     of(codes) {
       const found = codes.flatMap((code) => byCode.get(code) ?? []).filter(({ at }) => isWithin(WINDOW_MS, at));
@@ -87,10 +88,24 @@ export function createRecentRefusals({ counters, clock, isReady }: RecentRefusal
       };
     },
     get isStorageFailing() {
-      return lateLeft() >= 0;
+      return isStorageFailing;
     },
     get isStorageInDoubt() {
       return unexpected?.stored === counters.stored && isWithin(DOUBT_MS, unexpected.at);
+    },
+  };
+}
+
+/** Outcomes of deliveries, of which `health()` hears as well. */
+export function recordingOutcomes(
+  outcomes: DeliveryOutcomes,
+  refusals: Pick<RecentRefusals, "stored">,
+): DeliveryOutcomes {
+  return {
+    refused: outcomes.refused,
+    stored(verified) {
+      refusals.stored();
+      outcomes.stored(verified);
     },
   };
 }
