@@ -111,7 +111,11 @@ const BY_STATUS: Readonly<Record<number, StatusMeaning>> = {
   },
   401: { code: "service-unauthorized", type: Unauthorized, fix: "Have the account authorised again." },
   403: { code: "service-forbidden", type: ServiceError, fix: "Authorise the account with the scopes that this needs." },
-  404: { code: "service-not-found", type: NotFound },
+  404: {
+    code: "service-not-found",
+    type: NotFound,
+    fix: "Look at the id: the record may be deleted, or be another account's.",
+  },
   408: { code: "service-not-ready", type: NotReady },
   410: { code: "service-token-expired", type: TokenExpired, fix: "Start the sync again." },
   412: {

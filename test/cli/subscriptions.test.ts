@@ -1,3 +1,4 @@
+import { Writable } from "node:stream";
 import { createReceiver, memoryInbox } from "hookline";
 import { nodeReceiver } from "hookline/node";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -63,6 +64,17 @@ test("a plan is printed, applied, listed, pruned and deleted", async () => {
   expect(await hookline("list")).toEqual({ code: 0, out: "", err: "There are no subscriptions.\n" });
 });
 
+test("a reader of the list that has seen enough, such as head, is no failure", async () => {
+  const { emulator, account, url } = await start();
+  const stdout = new Writable({
+    write: (_chunk, _encoding, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })),
+  });
+  const args = ["subscriptions", "list", "--json", "--api", emulator.url];
+  await emulator.subscribe(account, "/contacts", url);
+  const cli = runCli(args, { env: { ACCESS_TOKEN: account.token }, stdout });
+  expect([await cli.ended, cli.err()]).toEqual([0, ""]);
+});
+
 describe("ends with 1 and the cause where", () => {
   test("the receiver does not verify the URL", async () => {
     const { url, hookline } = await start("another");
@@ -70,12 +82,21 @@ describe("ends with 1 and the cause where", () => {
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(`The service refused /email/messages at ${url} with 400 (notificationUrl.notValid).`);
     expect(err).not.toContain("    at ");
+    expect(err).not.toContain("Account 0");
+  });
+
+  test("nothing answers there", async () => {
+    const { hookline, emulator } = await start();
+    await emulator.close();
+    const { code, err } = await hookline("list");
+    expect([code, err]).toEqual([1, expect.stringMatching(/no answer came \(ECONN[A-Z]+\)\. Look at `baseUrl`/)]);
   });
 
   test("there is no such subscription, or the token is wrong", async () => {
     const { account, url, hookline, emulator } = await start();
     const { code, err } = await hookline("delete 7");
     expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining("the service answered 404") });
+    expect(err).toContain("Look at the id");
     const args = ["subscriptions", "plan", "--to", url, "/contacts", "--api", emulator.url];
     const cli = runCli(args, { env: { ACCESS_TOKEN: `${account.token}x` } });
     expect(await cli.ended).toBe(1);

@@ -1,8 +1,9 @@
 import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { memoryInbox } from "hookline";
 import { describe, expect, test } from "vitest";
-import { OLDEST_VERSION, SCHEMA_VERSION } from "../../adapters/inbox/sqlite/schema/tables.ts";
+import { OLDEST_VERSION, prepareSchema, SCHEMA_VERSION } from "../../adapters/inbox/sqlite/schema/tables.ts";
 import { referencePages } from "../../docs/tools/reference-pages.ts";
 import { PROBLEMS } from "../../src/receiver/health/problem-catalog.ts";
 import { resolveOptions } from "../../src/receiver/options.ts";
@@ -99,6 +100,15 @@ describe("docs/reference/service.md", () => {
     expect(events.length).toBeGreaterThan(10);
     expect(EVENT_NAMES).toEqual(expect.arrayContaining(events));
   });
+});
+
+test("storage: the page names each table of the file", () => {
+  const db = new DatabaseSync(":memory:");
+  prepareSchema(db, "app");
+  const names = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  const page = readFileSync(join(root, "docs/operate/storage.md"), "utf8");
+  for (const { name } of names) expect(page).toContain(`\`${String(name)}\``);
+  db.close();
 });
 
 test("upgrading: the numbers of the file's schema are those of the code", () => {

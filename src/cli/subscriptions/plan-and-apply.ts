@@ -63,7 +63,7 @@ interface Step {
   readonly notificationUrl: string;
 }
 
-/** The service knows the account by its token. */
+/** The service knows the account by its token; no text names this number. */
 const ACCOUNT = 0;
 
 /** Prints the plan once `act` has resolved. */
@@ -78,7 +78,10 @@ async function runPlan(
   const plan = await planSubscriptions(desired, { client: () => client, prune });
   const [failed] = plan.failed;
   if (failed !== undefined) throw failed.error;
-  await act(plan);
+  // Which account it was, only its token says here.
+  await act(plan).catch(({ cause }: Error) => {
+    throw cause;
+  });
   const { create, remove, keep } = plan;
   const steps: readonly Step[] = [
     ...create.map(({ resource, notificationUrl }) => ({ step: "create", resource, notificationUrl })),

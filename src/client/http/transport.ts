@@ -139,7 +139,14 @@ function noAnswer(call: Call<unknown>, { failure, timedOutMs }: TextAnswer): Ser
       text: `no answer within ${timedOutMs} ms.`,
       fix: "Raise `timeoutMs` if the service needs longer.",
     });
-  return toError(call, "service-unreachable", { status: 0, text: "no answer came.", cause: failure });
+  const code = (failure as { readonly cause?: { readonly code?: unknown } } | null)?.cause?.code;
+  const why = typeof code === "string" ? ` (${code})` : "";
+  return toError(call, "service-unreachable", {
+    status: 0,
+    text: `no answer came${why}.`,
+    cause: failure,
+    fix: "Look at `baseUrl`, and whether the service can be reached from here.",
+  });
 }
 
 function refusal(
