@@ -12,6 +12,7 @@ import { UsageError, type Receiver } from "../../src/index.ts";
 import {
   AFTER_HANDLERS,
   assertMountOptions,
+  assertReceiver,
   NOT_FOUND,
   toPathTest,
   UNDECIDED,
@@ -49,7 +50,7 @@ export type LambdaHandler = (event: any, context: object) => Promise<LambdaResul
  *
  * @example
  * export const handler = lambdaReceiver(receiver); // with a forwardInbox, to SQS for example
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
+ * @throws UsageError `receiver-invalid`; `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export function lambdaReceiver<K extends StorageKind>(
   receiver: Receiver<K> & OutlivesFunction<K>,
@@ -59,6 +60,7 @@ export function lambdaReceiver<K extends StorageKind>(
 export function lambdaReceiver(receiver: Receiver, options: MountOptions<any> & AfterHandlers): LambdaHandler;
 export function lambdaReceiver(receiver: Receiver, options: AnyMountOptions<any> = {}): LambdaHandler {
   assertMountOptions("lambdaReceiver", options, AFTER_HANDLERS);
+  assertReceiver(receiver);
   const isFor = toPathTest(options.path);
   const afterHandlers = toAfterHandlers(options);
 

@@ -9,6 +9,7 @@ const receiver = createReceiver({ secret, inbox: sqliteInbox(file) });
 receiver.on("email", (event) => console.log(`account ${event.accountId}: message ${event.id}`));
 await receiver.start();
 
-const worker = new Worker("deliveries", bullmqProcessor(receiver), { connection: { url }, concurrency: 100 });
+const options = { connection: { url }, concurrency: 100, maxStalledCount: 1_000 };
+const worker = new Worker("deliveries", bullmqProcessor(receiver), options);
 worker.on("error", (error) => console.error(error.message));
 process.once("SIGTERM", () => void worker.close().then(() => receiver.close()));

@@ -24,4 +24,10 @@ const worker = await boss.work("deliveries", { batchSize: 100, ...each }, async 
   boss.notifyWorker(worker); // look again at once: a batch has one delivery of each account
   return results;
 });
-process.once("SIGTERM", () => void boss.stop().then(() => receiver.close()));
+// A dead letter is a copy. The failed job itself would hold up its account for a week.
+const sweep = () => boss.deleteStoredJobs("deliveries").catch((error: Error) => console.error(error.message));
+const sweeping = setInterval(() => void sweep(), 5_000);
+process.once("SIGTERM", () => {
+  clearInterval(sweeping);
+  void boss.stop().then(() => receiver.close());
+});

@@ -9,7 +9,11 @@ import { isGiveUp } from "./retries/retry-errors.ts";
 /** Why a delivery is to come again. */
 export function toHandleFailed(errors: readonly unknown[]): unknown {
   if (errors.every((error) => isHooklineError(error, "seen-busy"))) return errors[0];
-  return new HooklineError("handle-failed", `${errors.length} of the delivery's handlers failed.`, {
+  const isUnseen = errors.every((error) => isHooklineError(error, "seen-failed"));
+  const what = isUnseen
+    ? "The `seen` store failed: not all handlers of the delivery were called."
+    : `${errors.length} of the delivery's handlers failed.`;
+  return new HooklineError("handle-failed", what, {
     // A log prints the messages of causes, and no errors within them.
     cause: errors.length === 1 ? errors[0] : new AggregateError(errors, toLines(errors)),
     fix:

@@ -1,6 +1,14 @@
 import { bodyConsumed, toAfterHandlers, workAfterResponse, type RawRequest } from "../../../src/adapter.ts";
 import type { Receiver } from "../../../src/index.ts";
-import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type Answer, type AnyMountOptions } from "./mount.ts";
+import {
+  assertReceiver,
+  NOT_FOUND,
+  toPathTest,
+  UNDECIDED,
+  withSource,
+  type Answer,
+  type AnyMountOptions,
+} from "./mount.ts";
 import { readBodyFetch, type FetchBody } from "./read-body-fetch.ts";
 
 /** One request from a framework or platform over web-standard requests. */
@@ -26,13 +34,14 @@ export interface FetchMount<Req> {
 /**
  * The common part of the mounts over web-standard requests.
  * @param consumed the fix for a body that was read before the mount, in this framework's terms
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
+ * @throws UsageError `receiver-invalid`; `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export function createFetchMount<Req>(
   receiver: Receiver,
   options: AnyMountOptions<Req>,
   consumed: string,
 ): FetchMount<Req> {
+  assertReceiver(receiver);
   const isFor = toPathTest(options.path);
   const afterHandlers = toAfterHandlers(options);
 

@@ -3,7 +3,15 @@ import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import { toAfterHandlers } from "../../../src/adapter.ts";
 import type { Receiver } from "../../../src/index.ts";
 import { bodyOf } from "./parsed-bytes-node.ts";
-import { NOT_FOUND, toPathTest, UNDECIDED, withSource, type Answer, type AnyMountOptions } from "./mount.ts";
+import {
+  assertReceiver,
+  NOT_FOUND,
+  toPathTest,
+  UNDECIDED,
+  withSource,
+  type Answer,
+  type AnyMountOptions,
+} from "./mount.ts";
 import { writeResponseNode } from "./write-response-node.ts";
 
 /** One request from a framework over `node:http`. */
@@ -44,7 +52,7 @@ export interface NodeMount<Req> {
 
 /**
  * The common part of the mounts over `node:http`.
- * @throws UsageError `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
+ * @throws UsageError `receiver-invalid`; `option-invalid` for a `path` that no request can have, or a bad `answer` or `timeoutMs`
  */
 export function createNodeMount<Req>(
   receiver: Receiver,
@@ -52,6 +60,7 @@ export function createNodeMount<Req>(
   advice: Advice,
 ): NodeMount<Req> {
   const { source } = options;
+  assertReceiver(receiver);
   const isFor = toPathTest(options.path);
   const afterHandlers = toAfterHandlers(options);
   return {

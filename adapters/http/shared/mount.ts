@@ -1,5 +1,5 @@
 import { assertOptions, kindOf, type AfterHandlers, type MountOptions, type RawRequest } from "../../../src/adapter.ts";
-import { UsageError } from "../../../src/index.ts";
+import { UsageError, type Receiver } from "../../../src/index.ts";
 import { isLiteralPath } from "./literal-path.ts";
 
 /** The options of a mount that can answer after the handlers; overloads say which go together. */
@@ -38,6 +38,14 @@ export function assertMountOptions(mount: string, options: MountOptions<never>, 
       fix: 'Name the application, `{ source: "crm" }`, or say which one a request is for: `{ source: (req) => req.params.tenant }`.',
     },
   );
+}
+
+/** @throws UsageError `receiver-invalid` for what would answer each delivery 503 */
+export function assertReceiver(receiver: Receiver): void {
+  if (typeof receiver?.receive === "function") return;
+  throw new UsageError("receiver-invalid", `A mount got ${kindOf(receiver)}, expected a receiver.`, {
+    fix: "Pass what `createReceiver` made.",
+  });
 }
 
 /** The request with the `source` of the mount's options. */

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import type { SeenStore } from "../../../src/index.ts";
+import { UsageError, type SeenStore } from "../../../src/index.ts";
 
 /** What a `pg.Pool` or `pg.Client` does. */
 export interface QueryableLike {
@@ -42,9 +42,14 @@ const UNDEFINED_TABLE = "42P01";
  * Remembers handled events in a table `hookline_seen` of a PostgreSQL database, which it makes where it is missing. Time is the server's.
  *
  * @param pool a `pg.Pool`, or what has its `query`; it stays yours
+ * @throws UsageError `option-invalid` for anything else
  * @example lambdaReceiver(receiver, { answer: "after-handlers", timeoutMs: 20_000, seen: pgSeen(new pg.Pool({ connectionString })) });
  */
 export function pgSeen(pool: QueryableLike): SeenStore {
+  if (typeof pool?.query !== "function")
+    throw new UsageError("option-invalid", "pgSeen got no client of PostgreSQL.", {
+      fix: "Give it `new pg.Pool({ connectionString })`.",
+    });
   /** Of the claims of this process. */
   const tokens = new Map<string, string>();
   // Functions live for a few events: one in so many of them forgets.

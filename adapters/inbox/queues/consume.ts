@@ -1,4 +1,5 @@
-import { assertOptions, hasOwnInbox, kindOf, toSeen } from "../../../src/adapter.ts";
+import { assertOptions, hasOwnInbox, toSeen } from "../../../src/adapter.ts";
+import { shown } from "./group-key.ts";
 import {
   isHooklineError,
   UsageError,
@@ -41,7 +42,7 @@ export function createConsume(where: string, receiver: Receiver, options: Consum
   const own = hasOwnInbox(receiver);
   const { by = own ? "accept" : "handle", ...once } = options;
   if (by !== "accept" && by !== "handle")
-    throw new UsageError("option-invalid", `${where} got by ${kindOf(by)}, expected "accept" or "handle".`);
+    throw new UsageError("option-invalid", `${where} got by ${shown(by)}, expected "accept" or "handle".`);
   if (by === "accept" && !own)
     throw new UsageError("accept-forwards", `${where} got by "accept" and a receiver that stores nothing itself.`, {
       fix: "Give the consumer's receiver an inbox that stores, such as `sqliteInbox` or `postgresInbox`; or leave `by` out.",

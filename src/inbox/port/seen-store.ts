@@ -1,4 +1,4 @@
-import { assertFunction, kindOf, wholeNumber } from "../../assert.ts";
+import { kindOf, wholeNumber } from "../../assert.ts";
 import { LONGEST_TIMER_MS } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
 
@@ -48,11 +48,13 @@ export function toSeen({ seen, leaseMs, keepMs = KEEP_MS }: SeenOptions, where: 
   if (leaseMs !== undefined) wholeNumber({ where, name: "leaseMs", value: leaseMs, least: 1, most: LONGEST_TIMER_MS });
   wholeNumber({ where, name: "keepMs", value: keepMs, least: 1 });
   if (seen === undefined) return undefined;
-  if (typeof seen !== "object" || seen === null)
-    throw new UsageError("option-invalid", `${where} got ${kindOf(seen)} for \`seen\`, expected a store.`, {
-      fix: "Take redisSeen of hookline/redis, pgSeen of hookline/postgres, or a SeenStore of your own.",
-    });
-  assertFunction(`${where}'s \`seen.claim\``, seen.claim);
-  assertFunction(`${where}'s \`seen.settle\``, seen.settle);
+  if (typeof seen?.claim !== "function" || typeof seen.settle !== "function")
+    throw new UsageError(
+      "option-invalid",
+      `${where} got ${kindOf(seen)} for \`seen\`, expected \`claim\` and \`settle\`.`,
+      {
+        fix: "Take redisSeen of hookline/redis, pgSeen of hookline/postgres, or a SeenStore of your own.",
+      },
+    );
   return { store: seen, leaseMs, keepMs };
 }

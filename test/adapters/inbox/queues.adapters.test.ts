@@ -50,7 +50,7 @@ describe("BullMQ", () => {
     const [[one], , [other]] = added as [(typeof added)[0], (typeof added)[0], (typeof added)[0]];
     expect(one?.opts).toMatchObject({
       attempts: 2_880,
-      backoff: { delay: 30_000 },
+      backoff: { delay: 40_000 },
       removeOnComplete: true,
       jobId: one?.data.id,
     });
@@ -399,7 +399,7 @@ test("options that cannot be are refused, with what was got and what is expected
   refused(() => pgBossInbox({ insert: async () => {} }, { queue: "" }), "queue an empty text");
   refused(
     () => pgBossInbox({ insert: async () => {} }, { queue: "q", group: "lane" as never }),
-    "group a text",
+    `group "lane"`,
     '"account"',
   );
   refused(
@@ -421,5 +421,5 @@ test("options that cannot be are refused, with what was got and what is expected
   expect(natsInbox({ publish }, { subject: "hooks.deliveries" }).storage).toBe("network");
   const receiver = createReceiver({ secret: SECRET, inbox: memoryInbox(), log: false });
   for (const make of [bullmqProcessor, pgBossHandler, sqsConsumer, natsConsumer])
-    refused(() => make(receiver, { by: "both" as never }), `${make.name} got by a text`);
+    refused(() => make(receiver, { by: "both" as never }), `${make.name} got by "both"`);
 });

@@ -24,6 +24,11 @@ describe("pgSeen", () => {
   // First: it makes the table.
   checkSeenStore(() => pgSeen(connect()));
 
+  test("is not made of anything but a client", () => {
+    for (const client of [undefined, {}, "postgres://localhost"])
+      expect(() => pgSeen(client as never)).toThrow(expect.objectContaining({ code: "option-invalid" }));
+  });
+
   test("forgets rows that are over, a few at a time", async () => {
     const pool = connect();
     const store = pgSeen(pool);

@@ -32,7 +32,7 @@ export interface EngineConnections {
 }
 
 const QUEUE = "deliveries";
-export const DEAD_QUEUE = "dead";
+export const DEAD_QUEUE = "dead-deliveries";
 export const STREAM = "DELIVERIES";
 
 export const CONNECTIONS: Readonly<Record<EngineName, EngineConnections>> = {

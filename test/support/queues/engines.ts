@@ -1,5 +1,5 @@
 import { jetstreamManager, jetstream } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
+import { connect, nanos } from "@nats-io/transport-node";
 import { Queue } from "bullmq";
 import type { StoredDelivery } from "hookline";
 import { PgBoss } from "pg-boss";
@@ -13,8 +13,8 @@ export interface RunningEngine {
   readonly url: string;
   /** It ends in the middle of what it does, and comes back. Undefined where it is no process of its own. */
   crash?(): Promise<void>;
-  /** Puts what no receiver made. */
-  put(deliveries: readonly StoredDelivery[]): Promise<void>;
+  /** Puts what no receiver made. @param group of an ordered queue @default each delivery has its own */
+  put(deliveries: readonly StoredDelivery[], group?: string): Promise<void>;
   /** Of the dead letters. */
   deadCount(): Promise<number>;
   readonly sqs?: FakeSqs;
@@ -78,10 +78,10 @@ async function startPgBoss(): Promise<RunningEngine> {
       await server.stop("immediate");
       await server.start();
     },
-    put: async (deliveries) =>
+    put: async (deliveries, group) =>
       void (await boss.insert(
         QUEUE,
-        deliveries.map((data) => ({ data, singletonKey: data.id, retryLimit: 100 })),
+        deliveries.map((data) => ({ data, singletonKey: group ?? data.id, retryLimit: 100 })),
       )),
     deadCount: async () => (await boss.findJobs(DEAD_QUEUE)).length,
     async remove() {
@@ -102,8 +102,8 @@ async function startSqs({ harsh = false }: EngineOptions = {}): Promise<RunningE
   let poisoned = 0;
   return {
     url: sqs.queueUrl,
-    put: async (deliveries) =>
-      sqs.put(deliveries.map((delivery) => ({ body: JSON.stringify(delivery), group: `poison-${(poisoned += 1)}` }))),
+    put: async (deliveries, group) =>
+      sqs.put(deliveries.map((one) => ({ body: JSON.stringify(one), group: group ?? `poison-${(poisoned += 1)}` }))),
     deadCount: async () => sqs.dead.length,
     sqs,
     remove: () => sqs.close(),
@@ -115,10 +115,13 @@ async function startStream(): Promise<RunningEngine> {
   const url = `nats://127.0.0.1:${server.port}`;
   const connection = await connect({ servers: url, maxReconnectAttempts: -1, reconnectTimeWait: 100 });
   const manager = await jetstreamManager(connection);
-  await manager.streams.add({ name: STREAM, subjects: [QUEUE] });
+  // As the example does: a stream is not added again with other settings.
+  const age = { max_age: nanos(14 * 24 * 60 * 60 * 1_000) };
+  await manager.streams.add({ name: STREAM, subjects: [QUEUE], ...age });
   await manager.streams.add({
     name: DEAD_STREAM,
     subjects: [`$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.${STREAM}.>`],
+    ...age,
   });
   return {
     url,
