@@ -8,6 +8,7 @@ import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Pause, Paused, Pauses } from "../inbox/port/pauses.ts";
 import type { Logger } from "../logger.ts";
 import type { Id } from "../protocol/event-types.ts";
+import { cutText } from "../thrown.ts";
 
 /** What is paused: a consumer, an account, or one account of a consumer. At least one of the two. */
 export interface FlowTarget {
@@ -82,7 +83,7 @@ export function createFlow({ isSupported, open, handlers, watch, wake, clock, lo
           { code: "flow-consumer-unknown", consumer, known: handlers.consumers() },
           "no handler of this process has the consumer that is paused: the pause is stored, for others",
         );
-      const pause: Pause = { ...paused, reason: reason.slice(0, LONGEST_REASON), since: now, until: until?.getTime() };
+      const pause: Pause = { ...paused, reason: cutText(reason, LONGEST_REASON), since: now, until: until?.getTime() };
       await watch.limit("pauses.put", () => pauses.put(pause));
       log.info({ code: "flow-paused", ...paused, until }, "receiver.flow.pause() paused jobs");
       wake();

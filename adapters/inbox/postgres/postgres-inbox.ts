@@ -169,7 +169,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         arePausesKnown = false;
         await watch.begin();
         // A role or a server may be at its limit of connections: whoever is ready has the one that stores.
-        await store.query("select");
+        await store.transaction((queries) => queries.query("select"));
       } catch (error) {
         watch.end();
         await closePools();

@@ -23,9 +23,13 @@ export const SECRET_FIX =
  */
 export function toKey(value: string | Uint8Array, name: string): Key {
   if (!isSecret(value))
-    throw new UsageError("secret-missing", `The signing secret "${name}" is ${describe(value)}, expected a text.`, {
-      fix: SECRET_FIX,
-    });
+    throw new UsageError(
+      "secret-missing",
+      `The signing secret "${name}" is ${describe(value)}, expected a text that is not empty.`,
+      {
+        fix: SECRET_FIX,
+      },
+    );
   return { name, key: createHmacKey(value) };
 }
 
@@ -67,7 +71,7 @@ function isList(secret: Secret | readonly Secret[] | undefined): secret is reado
 function textOf(value: unknown, where: string): string {
   if (typeof value === "string" && isSecret(value)) return value;
   const got = describe(value);
-  throw missing(`${where} is ${got}, expected a text.`, FIXES[got]);
+  throw missing(`${where} is ${got}, expected a text that is not empty.`, FIXES[got]);
 }
 
 function describe(value: unknown): string {

@@ -90,6 +90,16 @@ test("none is found a second after the look that confirmed it began: another pro
   expect(tombstones.find(7, "crm")).toBeUndefined();
 });
 
+test("when a lift resolves, no other process finds it any more, though none has looked since", async () => {
+  const { pool, ident } = await openTables();
+  const made = () => createPostgresTombstones({ ident: () => ident, pool, now: () => NOW });
+  const [one, other] = [made(), made()];
+  await one.put({ subscription: 7, source: undefined, reason: "no" });
+  await other.refresh();
+  await one.lift(7, undefined);
+  expect(other.find(7, "crm")).toBeUndefined();
+});
+
 test("those that have not changed hold on for as long as somebody locks their table", async () => {
   const { pool, ident } = await openTables();
   const tombstones = createPostgresTombstones({ ident: () => ident, pool, now: () => NOW });

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createPool, type Pool, type PoolOptions } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { createReceiver } from "hookline";
+import { postgresInbox } from "hookline/postgres";
+import { internalsOf } from "../../../src/receiver/internals.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
   newDatabase,
@@ -222,6 +225,19 @@ describe.skipIf(noPgBouncer)("behind a pooler of transactions", () => {
       [1, 2, 3].map((n) => pool.query("select sum(amount)::bigint + $1 as sum from stock", [n])),
     );
     expect(sums.flat()).toEqual([{ sum: 4 }, { sum: 5 }, { sum: 6 }]);
+  });
+
+  test("one of statements alone is refused when the inbox opens, with the setting to change", async () => {
+    const database = await newDatabase();
+    const bouncer = await startPgBouncer({ to: database.connectionString, poolMode: "statement" });
+    const receiver = createReceiver({ secret: "s", inbox: postgresInbox(bouncer.connectionString), log: false });
+    onTestFinished(async () => {
+      await receiver.close();
+      await bouncer.remove();
+      await database.drop();
+    });
+    const fix = "Set `pool_mode = transaction` for this database.";
+    await expect(internalsOf(receiver).opened()).rejects.toMatchObject({ code: "server-unsupported", fix });
   });
 });
 

@@ -19,6 +19,7 @@ export function toStorageError(error: unknown, step: Step): StatementError {
   if (error instanceof StatementError) return error;
   const { sqlState, code, detail } = describe(error);
   const options = { cause: error, mayHold: step !== "connect" && isInDoubt(sqlState) };
+  if (STATEMENT_MODE.test(detail)) return statementMode(detail, options);
   for (const [codes, make] of KINDS) if (codes.test(code)) return make(detail, options);
   if (sqlState === undefined && NO_PASSWORD.test(detail)) return passwordMissing(detail, options);
   if (sqlState === undefined && !(error instanceof TypeError)) return unreachable(detail, options);
@@ -70,6 +71,11 @@ export function isLockOn(tables: readonly string[], error: unknown): boolean {
 /** Whether a table could not be read, while others may be: it is broken on the disk, takes too long, others hold a lock on it, or the role may not. */
 export function isOfTable(error: unknown): boolean {
   return isPermission(error) || /^(22|55P03|57014|58030|58P01|XX)/.test(sqlStateOf(error) ?? "");
+}
+
+/** Whether the server cancelled it, such as by the role's `statement_timeout`, which also counts while a slow link takes the answer. */
+export function isCancelled(error: unknown): boolean {
+  return sqlStateOf(error) === "57014";
 }
 
 /** Whether the role lacks a right. */
@@ -244,6 +250,19 @@ function passwordMissing(
   return new StatementError("login-refused", `The server asks for a password, and none was given. ${detail}`, {
     ...options,
     fix: "Set `PGPASSWORD`, or write the password into the connection.",
+  });
+}
+
+/** Of PgBouncer. */
+const STATEMENT_MODE = /statement pooling mode/;
+
+function statementMode(
+  detail: string,
+  options: { readonly cause: unknown; readonly mayHold: boolean },
+): StatementError {
+  return new StatementError("server-unsupported", `The pooler gives no transaction. ${detail}`, {
+    ...options,
+    fix: "Set `pool_mode = transaction` for this database.",
   });
 }
 

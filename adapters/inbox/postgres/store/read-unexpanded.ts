@@ -1,6 +1,6 @@
 import type { Delivery, Unexpanded } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isFileFailure, isUnreadable } from "../connection/to-storage-error.ts";
+import { isCancelled, isFileFailure, isUnreadable } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import type { LossLog } from "../loss-log.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
@@ -12,8 +12,9 @@ export interface UnexpandedReaderDeps {
   readonly loss: Pick<LossLog, "unreadable" | "missing">;
 }
 
-/** Of bodies read in one go. */
+/** Of bodies read in one go, at least one. Where the server cancels that, so small a part is tried next, and then twice as much each time. */
 const PAGE_BYTES = 16 * 1024 * 1024;
+const PART = 1 / 16;
 
 /** A file that the server cannot read may be there again by then. */
 const FILE_MS = 60_000;
@@ -24,6 +25,7 @@ const BEHIND = 100;
 export function createUnexpandedReader({ pool, ident, now, loss }: UnexpandedReaderDeps) {
   /** Since no page was read. */
   let failingSince: number | undefined;
+  let pageBytes = PAGE_BYTES;
 
   async function readPage(max: number): Promise<readonly Unexpanded[]> {
     for (;;) {
@@ -32,8 +34,8 @@ export function createUnexpandedReader({ pool, ident, now, loss }: UnexpandedRea
            select u.delivery, u.cursor, d.*, coalesce(sum(octet_length(d.body)) over (order by u.delivery) - octet_length(d.body), 0) as before
            from (select * from ${ident()}.unexpanded order by delivery limit $1) as u
            left join lateral (select * from ${ident()}.delivery as one where one.day in (u.day, ${KEPT_DAY}) and one.id = u.delivery limit 1) as d on true
-         ) as page where before < ${PAGE_BYTES} order by delivery`,
-        [max],
+         ) as page where before < $2 order by delivery`,
+        [max, pageBytes],
       );
       const found = rows.flatMap((row) => (row.id === null ? [] : { row, cursor: row.cursor }));
       // They keep what comes after them from being expanded at once.
@@ -100,8 +102,10 @@ export function createUnexpandedReader({ pool, ident, now, loss }: UnexpandedRea
     try {
       const page = await readPage(max);
       failingSince = undefined;
+      pageBytes = Math.min(2 * pageBytes, PAGE_BYTES);
       return page;
     } catch (error) {
+      if (isCancelled(error)) pageBytes = Math.ceil(pageBytes * PART);
       if (!isUnreadable(error) && !isFileFailure(error)) throw error;
       return readOldest();
     }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Tombstone, Tombstones } from "../../../../src/adapter.ts";
 import { createTombstoneCache } from "../../../../src/inbox/upkeep/tombstone-cache.ts";
 import { impatient } from "../connection/impatient.ts";
@@ -116,12 +117,16 @@ export function createPostgresTombstones({
       await refresh();
     },
     async lift(subscription, source) {
+      let lifted = 0;
       await change(async (queries, of) => {
-        await queries.query(
-          `delete from ${of}.tombstone where subscription = $1 and ($2::text is null or (not any_source and source = $2))`,
+        const rows = await queries.query(
+          `delete from ${of}.tombstone where subscription = $1 and ($2::text is null or (not any_source and source = $2)) returning 1`,
           [subscription, source === undefined ? null : toKey(source)],
         );
+        lifted = rows.length;
       });
+      // Until then another process may answer 422 by its copy, which would delete what was just taken back.
+      if (lifted > 0) await sleep(MOST_AGE_MS);
       await refresh();
     },
     async list() {

@@ -1,6 +1,6 @@
 import { settled, type Claim, type Progress, StorageError } from "../../../../src/adapter.ts";
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
-import { isBroken, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
+import { isBroken, isCancelled, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { toText } from "../store/encode-batch.ts";
 import type { Life } from "./create-life.ts";
 import { endOrphans, type OrphanDeps } from "./end-orphans.ts";
@@ -73,7 +73,8 @@ export function createMarking(deps: MarkingDeps): Marking {
     try {
       marked = await mine.steps.mark(all, wanted, reading);
     } catch (error) {
-      if (isBroken(error) && wanted.length > 0 && !isWithin(SLOW)) reading.failed(wanted.length);
+      const isSlow = isCancelled(error) || (isBroken(error) && !isWithin(SLOW));
+      if (isSlow && wanted.length > 0) reading.failed(wanted.length);
       if ((isRefusal(error) || isUnreadable(error)) && isCurrent(mine))
         return markSingly(mine, runs, error as StorageError);
       for (const run of runs) mine.lanes.giveBack(run, now());

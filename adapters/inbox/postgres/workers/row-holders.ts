@@ -69,7 +69,10 @@ export function createRowHolders(queries: Queries, ident: () => string): RowHold
         const text = `No process can take over from it: another session ${where}, or the log has why (inbox-failed).`;
         return { shards, cause: new StorageError(code, text, { cause: refused }) };
       }
-      const mayNot = code === "permission-missing" ? " The role of this process may not end that session." : "";
+      const isOthers = code === "permission-missing" || state === null;
+      const mayNot = isOthers
+        ? " The role of this process may not end that session: its own role may, or a superuser."
+        : "";
       const text = `No process can take over from it: the session ${pid} (${name ?? ""}) ${where}${state === null ? "" : `, ${state}`}.${mayNot}`;
       const fix = `End that session: select pg_terminate_backend(${pid}).`;
       return { shards, cause: new StorageError(code, text, { cause: refused, fix }) };

@@ -154,7 +154,8 @@ function notAnInbox(file: string, cause?: unknown): StorageError {
   return new StorageError("not-an-inbox", `${file} is no inbox of Hookline.`, { cause, fix: NAME_IT });
 }
 
-const NAME_IT = "Name the file that the receiver was given: sqliteInbox(file).";
+const NAME_IT =
+  "Name the file that the receiver was given, sqliteInbox(file), or a connection string: it begins with postgres://.";
 
 const READ_ONLY: TaskError = {
   code: "storage-failed",
