@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import type { ThreadClient } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import { createWorkerState } from "../../../adapters/inbox/sqlite/work/worker-state.ts";
@@ -87,5 +88,37 @@ test("a delivery that comes while a full memory is read again makes no job run t
   const names = (await run(inbox)).filter((name) => name !== "meanwhile");
   expect(names).toHaveLength(maxJobs);
   expect(new Set(names).size).toBe(maxJobs);
+  expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 });
+});
+
+test.each([
+  ["a job", "update job set lane = cast(lane as blob) where lane = 'a'", ["b"]],
+  ["the window of a lane", "insert into lane_window values (x'00ff', 1, 1)", ["a", "b"]],
+])("%s whose row becomes unreadable while it works keeps no new thread from going on", async (_, damage, left) => {
+  let lose = (): void => {};
+  const { inbox, clock, isReady, file } = await onDisk({
+    async openThread(options, events) {
+      const channel = await openThread(options, events);
+      lose = () => {
+        channel.abandon();
+        events.ended(new StorageError("thread-lost", "the thread is gone"));
+      };
+      return channel;
+    },
+  });
+  await inbox.store([
+    mail([
+      { id: "a", lane: "a" },
+      { id: "b", lane: "b" },
+    ]),
+  ]);
+  await run(inbox, later(clock, HOUR)); // now they have rows
+  const db = new DatabaseSync(file);
+  db.exec(damage);
+  db.close();
+  lose();
+  await isReady();
+  clock.jump(HOUR);
+  expect(await run(inbox)).toEqual(left);
   expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 });
 });

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { isNumber } from "./columns.ts";
+import { isNumber, isText } from "./columns.ts";
 import type { TextPage, WindowRecord } from "../thread/records.ts";
 
 /** What lanes have inherited, in the file. */
@@ -17,7 +17,7 @@ export type LoadedWindow = readonly [lane: string, since: number, upTo: number];
 export function createWindowTable(db: DatabaseSync): WindowTable {
   const sql = {
     page: db.prepare(/* sql */ `SELECT max(rowid) AS last, json_group_array(json_array(lane, since, up_to)) AS rows
-       FROM (SELECT rowid, * FROM lane_window WHERE rowid > ? AND ${isNumber("since")} AND ${isNumber("up_to")} ORDER BY rowid LIMIT ?)`),
+       FROM (SELECT rowid, * FROM lane_window WHERE rowid > ? AND ${isText("lane")} AND ${isNumber("since")} AND ${isNumber("up_to")} ORDER BY rowid LIMIT ?)`),
     put: db.prepare("INSERT OR REPLACE INTO lane_window VALUES (?, ?, ?)"),
     remove: db.prepare("DELETE FROM lane_window WHERE lane = ?"),
     // The jobs are looked through only where there is a window.

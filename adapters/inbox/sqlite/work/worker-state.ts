@@ -123,13 +123,18 @@ export function createWorkerState(
     if (lanes !== mine) return;
     [epoch, isForgotten, doubtful] = [taken.epoch, false, []];
     if (taken.isDamaged) await clean(channel);
+    await loadReadable(channel);
+  }
+
+  /** Where a row of a page cannot be read, without it. */
+  async function loadReadable(channel: ThreadClient, marked?: ReadonlySet<number>): Promise<void> {
+    const mine = lanes;
     try {
-      await load(channel);
+      await load(channel, marked);
     } catch (error) {
-      // A row of a page cannot be read.
       if (lanes !== mine || (error as StorageError).code !== "storage-failed") throw error;
       await clean(channel);
-      await load(channel);
+      await load(channel, marked);
     }
   }
 
@@ -175,7 +180,7 @@ export function createWorkerState(
       ({ epoch } = resumed);
       doubtful = [];
       // What was about to be claimed may wait again by now.
-      await load(channel, new Set(resumed.marked));
+      await loadReadable(channel, new Set(resumed.marked));
     },
     append(jobs) {
       if (isLoaded) for (const job of jobs) lanes.append(fromLoaded(job), now());
