@@ -83,6 +83,7 @@ describe("one row that cannot be read stops no other:", () => {
     ["UPDATE dead SET type = x'00'"],
     ["UPDATE unhandled SET consumer = x'00'"],
     ["UPDATE unexpanded SET cursor = 'x' WHERE delivery = (SELECT min(delivery) FROM unexpanded)"],
+    ["UPDATE unexpanded SET cursor = 9223372036854775807 WHERE delivery = (SELECT min(delivery) FROM unexpanded)"],
     ["UPDATE state SET mark = x'0102030405060708'"],
     ["UPDATE state SET mark = 'text', running = 9"],
     ["INSERT INTO request (id, verb, selection, cursor, asked_at) VALUES (1, 'drop', '{\"ids\":[', 0, 0)"],

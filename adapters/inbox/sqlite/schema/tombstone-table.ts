@@ -30,7 +30,7 @@ export function createTombstoneTable(db: DatabaseSync, { state, subscriptions }:
     lift: db.prepare("DELETE FROM tombstone WHERE subscription = ? AND any_source = 0 AND source = ?"),
     liftAll: db.prepare("DELETE FROM tombstone WHERE subscription = ?"),
     all: db.prepare(
-      `SELECT * FROM tombstone WHERE ${["subscription", "since", "last_hit"].map(isNumber).join(" AND ")}`,
+      `SELECT * FROM tombstone WHERE ${["subscription", "any_source", "since", "last_hit"].map(isNumber).join(" AND ")}`,
     ),
   };
   return {

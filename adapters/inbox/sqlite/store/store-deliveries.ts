@@ -14,7 +14,7 @@ import {
 } from "../thread/records.ts";
 import type { FileState } from "../thread/file-state.ts";
 import type { JobLists, Line } from "../jobs/job-lists.ts";
-import { rowsOf } from "../schema/columns.ts";
+import { isNumber, rowsOf } from "../schema/columns.ts";
 import type { JobTable } from "../schema/job-table.ts";
 import type { SubscriptionTable } from "../schema/subscription-table.ts";
 import { IS_READABLE } from "../thread/unusable-rows.ts";
@@ -85,7 +85,7 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
     delivery: db.prepare(`SELECT ${row} FROM delivery WHERE id = ? AND ${IS_READABLE}`),
     // A plain join would go through all deliveries to find these few.
     unexpanded:
-      db.prepare(/* sql */ `SELECT ${row}, cursor FROM unexpanded CROSS JOIN delivery ON delivery.id = unexpanded.delivery WHERE ${IS_READABLE}
+      db.prepare(/* sql */ `SELECT ${row}, cursor FROM unexpanded CROSS JOIN delivery ON delivery.id = unexpanded.delivery WHERE ${IS_READABLE} AND ${isNumber("cursor")}
        ORDER BY unexpanded.delivery LIMIT ?`),
     seen: db.prepare("SELECT 1 FROM dedupe WHERE key = ? AND seen_at > ?"),
     remember: db.prepare(

@@ -61,7 +61,7 @@ export function createFileState(db: DatabaseSync): FileState {
     read: db.prepare(
       `SELECT epoch, last_id AS lastId, unexpanded, open, running, dead, unhandled, expired, tombstones, mark_version AS markVersion FROM state`,
     ),
-    mark: db.prepare("SELECT mark FROM state"),
+    mark: db.prepare("SELECT CASE typeof(mark) WHEN 'blob' THEN mark ELSE x'' END AS mark FROM state"),
     write: db.prepare(`UPDATE state SET ${counters}`),
     // Early releases of Node 22 bind no bytes as NULL.
     writeMark: db.prepare(`UPDATE state SET ${counters}, running = ?, mark_version = ?, mark = coalesce(?, x'')`),
