@@ -15,7 +15,7 @@ const PER_SECOND = 10;
 /** What grew by more than this since it was counted was not what was confirmed. */
 const MOST_GROWTH = 1.1;
 /** A change that ends within this time is answered with its result, milliseconds. */
-const SOON_MS = 1_000;
+const SOON_MS = 2_000;
 /** Changes that are remembered after their end. */
 const KEPT = 10;
 

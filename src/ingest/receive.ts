@@ -1,6 +1,6 @@
 import { isGoodToken, TOKEN_HEADERS, tokenOf } from "../protocol/handshake.ts";
 import type { StoreResult } from "../inbox/port/delivery.ts";
-import type { AfterHandlers } from "./after-handlers.ts";
+import { toAfterHandlers, type AfterHandlers } from "./after-handlers.ts";
 import { checkHeaders } from "./check-headers.ts";
 import { admit } from "./check-wanted.ts";
 import { readBody } from "./body-limits.ts";
@@ -27,8 +27,10 @@ export async function receive(
 async function decide(
   request: RawRequest,
   deps: IngestDeps,
-  afterHandlers: AfterHandlers | undefined,
+  given: AfterHandlers | undefined,
 ): Promise<Reply | Refused> {
+  // Anything else than these options must not keep a delivery from being stored.
+  const afterHandlers = given && toAfterHandlers(given);
   if (request.parsedBefore !== undefined) deps.reporter.parsedBefore(request.parsedBefore);
   const checked = checkHeaders(request, deps);
   if (checked instanceof Refused) return checked;

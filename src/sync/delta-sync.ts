@@ -136,7 +136,7 @@ export function deltaSync<F extends SyncFamily>(
       "sync-not-working",
       `run() was called while this process does not work on the inbox: it is ${current}.`,
       {
-        fix: 'Call it after `receiver.start()`, in the process whose `stats().role` is "working": handlers sync there, too. A function that only syncs takes `forwardInbox(async () => {})`, and no start().',
+        fix: 'Call it after `receiver.start()`, in the process whose `stats().role` is "working": handlers sync there, too. Where that is another process, note the account for it. A function that only syncs takes `forwardInbox(async () => {})`, and no start().',
       },
     );
   }

@@ -149,8 +149,8 @@ test("a long replay is answered at once, goes on at its rate, and shows how far 
   const receiver = await troubled({ dead: 40 });
   const { change, read } = asking(receiver, () => ({ change: true }));
   const filter = { type: "email.created" };
-  const answer = await change("replay", { filter, count: 43, perSecond: 30 });
-  expect(answer).toMatchObject({ status: 202, body: { change: { verb: "replay", count: 43, perSecond: 30 } } });
+  const answer = await change("replay", { filter, count: 43, perSecond: 15 });
+  expect(answer).toMatchObject({ status: 202, body: { change: { verb: "replay", count: 43, perSecond: 15 } } });
   expect(answer.body.change).not.toHaveProperty("endedAt");
   expect((await read("now")).changes).toMatchObject([{ verb: "replay", count: 43 }]);
   await vi.waitUntil(async () => (await read("now")).changes[0].changed === 43, { timeout: 20_000 });

@@ -45,6 +45,15 @@ describe("an answer after the handlers", () => {
     expect((await receiver.jobs.list()).jobs).toEqual([]);
   });
 
+  test("is given for its options alone: whatever else is passed, a delivery that is answered 200 is stored", async () => {
+    for (const given of [{}, 7, true, () => {}, null, "after-handlers", { timeoutMs: 5_000 }, { answer: "stored" }]) {
+      const { receiver, clock } = answering();
+      const request = signedRequest(bodyOf(), { secret: "shh", at: clock.date() });
+      const { status } = await receiver.receive(request, given as never);
+      expect([given, receiver.stats().stored]).toEqual([given, status === 200 ? 1 : 0]);
+    }
+  });
+
   test("is 503 when a handler failed, whatever status its error carries; its siblings have run", async () => {
     const { receiver, ask, log } = answering();
     const { seen, handler } = recordingHandler((event) => {

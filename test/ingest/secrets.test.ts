@@ -22,8 +22,16 @@ describe("without a secret", () => {
     ["a value that is no text", { name: "old", value: 5 }, "value of the signing secret is 5"],
     ["a value that is bytes", [{ name: "old", value: bytes }], "value of item 0 of the signing secrets is a Buffer"],
     ["a name that is none", { name: 5, value: SECRET }, "The signing secret has the name 5"],
-    ["a Buffer, as readFile gives it", bytes, "The signing secret is a Buffer, expected a text. Give text"],
-    ["bytes", new Uint8Array(bytes), "The signing secret is a Uint8Array, expected a text. Give text"],
+    [
+      "a Buffer, as readFile gives it",
+      bytes,
+      "The signing secret is a Buffer, expected a text that is not empty. Give text",
+    ],
+    [
+      "bytes",
+      new Uint8Array(bytes),
+      "The signing secret is a Uint8Array, expected a text that is not empty. Give text",
+    ],
     ["a promise", Promise.resolve(SECRET), "The signing secret is a promise"],
     ["a number", 5, "The signing secret is 5"],
   ] as unknown as readonly (readonly [string, SecretSource | undefined, string])[];

@@ -72,7 +72,7 @@ function toPath(file: unknown): string {
       "option-invalid",
       `sqliteInbox got ${file}, expected the path of a file, or a URL that is no text.`,
       {
-        fix: 'Write sqliteInbox("inbox.db"), sqliteInbox(new URL("file:///var/lib/app/inbox.db")), or "./" before a name with a colon.',
+        fix: 'Write sqliteInbox("inbox.db"), sqliteInbox(new URL("file:///var/lib/app/inbox.db")), or "./" before a name with a colon. A connection string of PostgreSQL begins with "postgres://".',
       },
     );
   if (typeof file === "string" && file !== "" && file !== ":memory:") return file;

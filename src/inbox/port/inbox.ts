@@ -1,3 +1,4 @@
+import { kindOf } from "../../assert.ts";
 import type { Clock } from "../../clock.ts";
 import { UsageError, type StorageError } from "../../errors.ts";
 import type { Logger } from "../../logger.ts";
@@ -253,8 +254,10 @@ export function asWriting<K extends StorageKind>(inbox: Inbox<K>): WritingInbox<
   if (typeof given?.store === "function" && typeof given.open === "function") return given as WritingInbox<K>;
   throw new UsageError(
     "inbox-invalid",
-    `createReceiver got ${given === undefined ? "no inbox" : "an inbox without verbs"}.`,
-    { fix: "Pass `memoryInbox()`, `forwardInbox(store)`, or an inbox written for `hookline/adapter`." },
+    `createReceiver got ${given === undefined ? "no inbox" : `${kindOf(given)} as its inbox, expected one that stores`}.`,
+    {
+      fix: 'Pass `sqliteInbox("inbox.db")`, `postgresInbox(connection)`, `memoryInbox()`, `forwardInbox(store)`, or an inbox written for `hookline/adapter`.',
+    },
   );
 }
 

@@ -170,7 +170,7 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
     (detail, options) =>
       new StatementError("permission-missing", `The role of the connection lacks a permission. ${detail}`, {
         ...options,
-        fix: "As the owner of the tables, or a role that may create schemas, run the SQL of `npx hookline inbox migrate --print --role ROLE`, with the role of the connection for ROLE.",
+        fix: "As the owner of the tables, or a role that may create schemas, run the SQL of `npx hookline inbox migrate --print --role ROLE`, with the role of the connection for ROLE, and with the receiver's `--name` and `--schema`, if it has them.",
       }),
   ],
   [
@@ -178,7 +178,7 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
     (detail, options) =>
       new StatementError("schema-missing", `A part of the inbox's schema is not there. ${detail}`, {
         ...options,
-        fix: "Restart with `migrate: true`, which is the default, or run the SQL of `npx hookline inbox migrate --print`. Look for what dropped it.",
+        fix: "Restart with `migrate: true`, which is the default, or run the SQL of `npx hookline inbox migrate --print`, with the receiver's `--name` and `--schema`, if it has them. Look for what dropped it.",
       }),
   ],
   [
