@@ -61,7 +61,10 @@ describe("hookline serve --admin-port", () => {
     expect(JSON.parse(body)).toMatchObject({ role: "working", rights: { content: false, change: false } });
     expect(await ask(`${admin}/ui/`, { headers: { Host: "evil.example" } })).toMatchObject({ status: 403 });
     const { admin: open } = await serve(["--admin-host", "0.0.0.0"]);
-    expect(await ask(`${open}/ui/`)).toMatchObject({ status: 403 });
+    expect(await ask(`${open}/ui/`)).toMatchObject({
+      status: 403,
+      body: expect.stringContaining("hookline inbox ui") as string,
+    });
   });
 
   test("tells problems with their fixes, but no content, and no secret", async () => {

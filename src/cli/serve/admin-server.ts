@@ -41,7 +41,7 @@ function adminListener({ receiver, accepts, log }: AdminServerOptions, isLoopbac
   // It asks for no password: only what is no content, no changes, and not for other machines.
   const dashboard = dashboardListener(
     { source: receiverSource(receiver), log, refreshMs: REFRESH_MS },
-    { path: "/ui", access: () => (isLoopback() ? {} : undefined) },
+    { path: "/ui", access: () => ({}) },
   );
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { headers, method, url = "" } = request;
@@ -49,7 +49,8 @@ function adminListener({ receiver, accepts, log }: AdminServerOptions, isLoopbac
     if (isLoopback() && !isLoopbackName(headers.host))
       return reply(response, 403, { error: "Only this machine may ask." });
     const [path] = url.split("?");
-    if (path === "/ui" || path?.startsWith("/ui/") === true) return dashboard(request, response);
+    if (path === "/ui" || path?.startsWith("/ui/") === true)
+      return isLoopback() ? dashboard(request, response) : reply(response, 403, { error: NO_DASHBOARD });
     if (path !== "/livez" && path !== "/readyz" && path !== "/stats" && path !== "/metrics")
       return reply(response, 404, { error: "Here are /livez, /readyz, /stats, /metrics and /ui." });
     if (method !== "GET" && method !== "HEAD") {
@@ -70,6 +71,9 @@ function adminListener({ receiver, accepts, log }: AdminServerOptions, isLoopbac
 
   return (request, response) => void answer(request, response);
 }
+
+const NO_DASHBOARD =
+  "The dashboard is here only where --admin-host is a loopback address: take `npx hookline inbox ui --inbox ...`.";
 
 /** For HEAD, Node leaves the body out. */
 function reply(response: ServerResponse, status: number, body: object | string): void {
