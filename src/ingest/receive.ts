@@ -1,6 +1,6 @@
 import { isGoodToken, TOKEN_HEADERS, tokenOf } from "../protocol/handshake.ts";
 import type { StoreResult } from "../inbox/port/delivery.ts";
-import { toAfterHandlers, type AfterHandlers } from "./after-handlers.ts";
+import type { AfterHandlers } from "./after-handlers.ts";
 import { checkHeaders } from "./check-headers.ts";
 import { admit } from "./check-wanted.ts";
 import { readBody } from "./body-limits.ts";
@@ -30,7 +30,7 @@ async function decide(
   given: AfterHandlers | undefined,
 ): Promise<Reply | Refused> {
   // Anything else than these options must not keep a delivery from being stored.
-  const afterHandlers = given && toAfterHandlers(given);
+  const afterHandlers = given?.answer === "after-handlers" ? given : undefined;
   if (request.parsedBefore !== undefined) deps.reporter.parsedBefore(request.parsedBefore);
   const checked = checkHeaders(request, deps);
   if (checked instanceof Refused) return checked;
