@@ -87,9 +87,8 @@ describe.each(mounts)("%s: an invalid option is refused at once:", (name, mount,
   });
 
   // Nest asks for it later.
-  test.skipIf(name === "nest")("what is no receiver, of which each delivery would get 503", () => {
-    for (const receiver of [undefined, {}, () => {}])
-      expect(() => mount(receiver as never, {})).toThrow(expect.objectContaining({ code: "receiver-invalid" }));
+  test.each(name === "nest" ? [] : [undefined, {}, () => {}])("what is no receiver, such as %s", (receiver) => {
+    expect(() => mount(receiver as never, {})).toThrow(expect.objectContaining({ code: "receiver-invalid" }));
   });
 
   test("and what can be one is taken", () => {

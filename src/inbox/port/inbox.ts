@@ -254,9 +254,9 @@ export function asWriting<K extends StorageKind>(inbox: Inbox<K>): WritingInbox<
   if (typeof given?.store === "function" && typeof given.open === "function") return given as WritingInbox<K>;
   throw new UsageError(
     "inbox-invalid",
-    `createReceiver got ${given === undefined ? "no inbox" : `${kindOf(given)} as its inbox, expected one that stores`}.`,
+    `createReceiver got ${given === undefined ? "no inbox" : `${kindOf(given)} as its inbox`}.`,
     {
-      fix: 'Pass `sqliteInbox("inbox.db")`, `postgresInbox(connection)`, `memoryInbox()`, `forwardInbox(store)`, or an inbox written for `hookline/adapter`.',
+      fix: 'Pass an inbox, such as `sqliteInbox("inbox.db")` or `memoryInbox()`.',
     },
   );
 }
