@@ -79,8 +79,8 @@ async function runPlan(
   const [failed] = plan.failed;
   if (failed !== undefined) throw failed.error;
   // Which account it was, only its token says here.
-  await act(plan).catch(({ cause }: Error) => {
-    throw cause;
+  await act(plan).catch((error: Error) => {
+    throw error.cause ?? error;
   });
   const { create, remove, keep } = plan;
   const steps: readonly Step[] = [

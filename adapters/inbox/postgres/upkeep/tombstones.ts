@@ -125,9 +125,11 @@ export function createPostgresTombstones({
         );
         lifted = rows.length;
       });
-      // Until then another process may answer 422 by its copy, which would delete what was just taken back.
-      if (lifted > 0) await sleep(MOST_AGE_MS);
       await refresh();
+      if (lifted === 0) return;
+      // Until then another process may answer 422 by its copy, which would delete what was just taken back.
+      await sleep(MOST_AGE_MS);
+      await refresh().catch(() => {}); // the own copy is as old by now
     },
     async list() {
       await refresh();
