@@ -24,8 +24,8 @@ export interface BullmqInboxOptions {
 }
 
 /**
- * For a day, as a receiver does by default, after 20 to 40 s each: BullMQ's own is one attempt, and its exponential backoff has no limit. What has failed stays:
- * failed jobs are the dead letters.
+ * For a day, as a receiver does by default, after 20 to 40 s each: BullMQ's own is one attempt, and its exponential backoff has no limit.
+ * What has failed stays: failed jobs are the dead letters.
  */
 const JOB_OPTIONS = { attempts: 2_880, backoff: { type: "fixed", delay: 40_000, jitter: 0.5 }, removeOnComplete: true };
 

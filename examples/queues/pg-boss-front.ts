@@ -10,8 +10,9 @@ const boss = new PgBoss(url);
 boss.on("error", (error) => console.error(error.message));
 await boss.start();
 await boss.createQueue("dead-deliveries");
-// The deliveries of an account stay in order.
-await boss.createQueue("deliveries", { policy: "key_strict_fifo", deadLetter: "dead-deliveries" });
+// The deliveries of an account stay in order. One of a worker that is killed holds up its account until it expires.
+const order = { policy: "key_strict_fifo", expireInSeconds: 60 } as const;
+await boss.createQueue("deliveries", { ...order, deadLetter: "dead-deliveries" });
 const receiver = createReceiver({ secret, inbox: pgBossInbox(boss, { queue: "deliveries", group: "account" }) });
 
 const server = createServer(nodeReceiver(receiver, { path: "/webhooks" }));

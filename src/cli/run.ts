@@ -2,7 +2,7 @@ import { isHooklineError } from "../errors.ts";
 import { HELP_FLAG, parseArguments, tokensOf } from "./arguments.ts";
 import { CommandError, EXIT, type Command, type ExitCode, type Io } from "./command.ts";
 import { commandHelp, mainHelp } from "./help.ts";
-import { exitCodeOf, PrintError } from "./terminal/printer.ts";
+import { exitCodeOf } from "./terminal/printer.ts";
 import { tooOldNode, version } from "./version.ts";
 
 /**
@@ -52,7 +52,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
     const problem = tooOldNode(process.versions.node);
     if (problem !== undefined) throw new CommandError(EXIT.failed, problem);
     found = await findCommand(args);
-    const code = await (found === undefined ? runMain(args, io) : runCommand(found, io)).catch(toExitCode);
+    const code = await (found === undefined ? runMain(args, io) : runCommand(found, io));
     return code === EXIT.done ? await flushed(io) : code;
   } catch (error) {
     return report(found === undefined ? "hookline" : `hookline ${found.command.name}`, error, io);
@@ -115,12 +115,6 @@ function unknown(word: string | undefined): CommandError {
     word === undefined ? "The command is missing" : `There is no ${word.startsWith("-") ? "flag" : "command"} ${word}`;
   const words = [...COMMANDS.keys(), "help", "--help", "--version"];
   return new CommandError(EXIT.usage, `${what}. Allowed: ${words.join(", ")}.`);
-}
-
-/** @throws whatever is no end of stdout */
-function toExitCode(error: unknown): ExitCode {
-  if (error instanceof PrintError) return exitCodeOf(error.cause);
-  throw error;
 }
 
 function print(text: string, { stdout }: Pick<Io, "stdout">): ExitCode {

@@ -86,7 +86,7 @@ async function explainUnheard(url: string, heard: HeardHandshakes | undefined): 
     };
   return {
     found: `${unheard}${answered}${tried.status === 401 ? ", as a receiver does" : ", where a receiver answers 401"}.`,
-    fix: "Check the path and which program answers there: `npx hookline check --to <url>` asks it all that matters.",
+    fix: "Check the path, the signing secret of the program there, and which program it is: `npx hookline check --to <url>` asks it all that matters.",
   };
 }
 

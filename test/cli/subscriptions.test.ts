@@ -66,13 +66,18 @@ test("a plan is printed, applied, listed, pruned and deleted", async () => {
 
 test("a reader of the list that has seen enough, such as head, is no failure", async () => {
   const { emulator, account, url } = await start();
-  const stdout = new Writable({
-    write: (_chunk, _encoding, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })),
-  });
-  const args = ["subscriptions", "list", "--json", "--api", emulator.url];
-  await emulator.subscribe(account, "/contacts", url);
-  const cli = runCli(args, { env: { ACCESS_TOKEN: account.token }, stdout });
-  expect([await cli.ended, cli.err()]).toEqual([0, ""]);
+  for (const resource of ["/contacts", "/tasklists/primary/tasks"]) await emulator.subscribe(account, resource, url);
+  const left = Object.assign(new Error("write EPIPE"), { code: "EPIPE" });
+  for (const [taken, end] of [
+    [1, [0, ""]],
+    [0, [1, "hookline subscriptions list: stdout was closed before anything was printed.\n"]],
+  ] as const) {
+    let lines = 0;
+    const stdout = new Writable({ write: (_chunk, _encoding, done) => done((lines += 1) > taken ? left : null) });
+    const args = ["subscriptions", "list", "--json", "--api", emulator.url];
+    const cli = runCli(args, { env: { ACCESS_TOKEN: account.token }, stdout });
+    expect([await cli.ended, cli.err()]).toEqual(end);
+  }
 });
 
 describe("ends with 1 and the cause where", () => {

@@ -364,6 +364,12 @@ describe("a pause", () => {
     await isInvalid(receiver.flow.resume(what as object), "flow-invalid");
   });
 
+  test("has a reason of 1,000 characters at most, and no half of one", async () => {
+    const { receiver } = rig();
+    await receiver.flow.pause({ accountId: 1 }, { reason: `${"x".repeat(999)}\u{1F4EC}` });
+    expect(await receiver.flow.paused()).toMatchObject([{ reason: "x".repeat(999) }]);
+  });
+
   test("without a reason, or with an end that has passed, is refused", async () => {
     const { receiver, clock } = recording();
     await isInvalid(receiver.flow.pause({ accountId: 1 }, { reason: "" }), "flow-invalid");

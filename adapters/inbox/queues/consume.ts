@@ -1,5 +1,4 @@
-import { assertOptions, hasOwnInbox, toSeen } from "../../../src/adapter.ts";
-import { shown } from "./group-key.ts";
+import { assertOptions, hasOwnInbox, kindOf, toSeen } from "../../../src/adapter.ts";
 import {
   isHooklineError,
   UsageError,
@@ -41,8 +40,10 @@ export function createConsume(where: string, receiver: Receiver, options: Consum
   assertOptions(where, options, { by: true, seen: true, leaseMs: true, keepMs: true });
   const own = hasOwnInbox(receiver);
   const { by = own ? "accept" : "handle", ...once } = options;
-  if (by !== "accept" && by !== "handle")
-    throw new UsageError("option-invalid", `${where} got by ${shown(by)}, expected "accept" or "handle".`);
+  if (by !== "accept" && by !== "handle") {
+    const got = typeof by === "string" ? JSON.stringify(by) : kindOf(by);
+    throw new UsageError("option-invalid", `${where} got by ${got}, expected "accept" or "handle".`);
+  }
   if (by === "accept" && !own)
     throw new UsageError("accept-forwards", `${where} got by "accept" and a receiver that stores nothing itself.`, {
       fix: "Give the consumer's receiver an inbox that stores, such as `sqliteInbox` or `postgresInbox`; or leave `by` out.",

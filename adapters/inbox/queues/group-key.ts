@@ -14,13 +14,9 @@ export function groupKeyOf({ bodyBase64 }: StoredDelivery, by: GroupBy): string 
   return `${by}-${by === "account" ? envelope.accountId : envelope.subscription}`;
 }
 
-/** A word that is none of those expected says most by itself. */
-export function shown(given: unknown): string {
-  return typeof given === "string" ? JSON.stringify(given) : kindOf(given);
-}
-
 /** @throws UsageError `option-invalid` */
 export function assertGroupBy(where: string, group: unknown): asserts group is GroupBy | undefined {
   if (group === undefined || group === "account" || group === "subscription") return;
-  throw new UsageError("option-invalid", `${where} got group ${shown(group)}, expected "account" or "subscription".`);
+  const got = typeof group === "string" ? JSON.stringify(group) : kindOf(group);
+  throw new UsageError("option-invalid", `${where} got group ${got}, expected "account" or "subscription".`);
 }

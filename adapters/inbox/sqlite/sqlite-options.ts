@@ -76,9 +76,13 @@ function toPath(file: unknown): string {
       },
     );
   if (typeof file === "string" && file !== "" && file !== ":memory:") return file;
-  throw new UsageError("option-invalid", `sqliteInbox got ${String(file)}, expected the path or file: URL of a file.`, {
-    fix: 'Name a file on a local disk, such as sqliteInbox("inbox.db"); memoryInbox() keeps nothing on a disk.',
-  });
+  throw new UsageError(
+    "option-invalid",
+    `sqliteInbox got ${file === "" ? '""' : String(file)}, expected the path or file: URL of a file.`,
+    {
+      fix: 'Name a file on a local disk, such as sqliteInbox("inbox.db"); memoryInbox() keeps nothing on a disk.',
+    },
+  );
 }
 
 /** Looked at now: a thread that is missing would be noticed by the first delivery only. */

@@ -71,8 +71,8 @@ hookline inbox drop --dead --inbox <inbox> [filters] [flags]`,
   hookline inbox drop 17 --inbox inbox.db
   hookline inbox drop --state dead,unhandled --until 2026-11-01 --dry-run
 
-It takes jobs that wait, are dead or unhandled; a running one is left. A filter must name the state, and all given
-filters must hold.`,
+It takes jobs that wait, are dead or unhandled; one that runs is left while its process lives. A filter must name the
+state, and all given filters must hold.`,
     notes: CHANGE_NOTES,
     exits: CHANGE_EXITS,
   },

@@ -4,7 +4,7 @@ import { grouped, secondText } from "../terminal/format.ts";
 import { factLines } from "../terminal/table.ts";
 import { INBOX_FLAGS } from "./inbox-flags.ts";
 import { readStats, type InboxStats } from "./read-stats.ts";
-import { inboxPlace, withPrinter } from "./with-inbox.ts";
+import { inboxPlace, printing } from "./with-inbox.ts";
 
 /** `hookline inbox stats`: counts of jobs, and sizes on the disk. */
 export const statsCommand = defineCommand({
@@ -28,7 +28,7 @@ workers are the processes whose heart beats within three seconds.`,
   },
   flags: INBOX_FLAGS,
   run: ({ inbox, schema, json }, io) =>
-    withPrinter(io, "read", async (printer) => {
+    printing(io, "read", async (printer) => {
       const stats = await readStats({ inbox: inboxPlace({ inbox, schema }, io.env), schema });
       await printer.print(json ? [toJsonLine(stats.json)] : toLines(stats));
       return EXIT.done;

@@ -5,7 +5,7 @@ import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.t
 import { createReceiver, isHooklineError, type Inbox, type Receiver } from "../../index.ts";
 import { CommandError, EXIT, type ExitCode, type Io } from "../command.ts";
 import { isConnectionString } from "../flags.ts";
-import { createPrinter, exitCodeOf, PrintError, type Printer } from "../terminal/printer.ts";
+import { withPrinter, type Printer } from "../terminal/printer.ts";
 
 /** Where an inbox is, as flags and the environment name it. */
 export interface Place {
@@ -39,7 +39,7 @@ export function withInbox(
   { io, access, ...place }: InboxUse,
   run: (inbox: OpenInbox) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  return withPrinter(io, access, async (printer) => {
+  return printing(io, access, async (printer) => {
     const { inbox, name, isWorkedOn, close } = await findInbox(place, io.env, access);
     // It is not there to receive, so it must not mark that somebody is.
     const receiver = createReceiver({ secret: undefined, inbox, name, log: false, gaps: false });
@@ -53,24 +53,20 @@ export function withInbox(
 }
 
 /**
- * Runs a command that prints, and that may fail with an inbox's error. A command that only reads has failed where nothing was
- * printed.
+ * Runs a command that prints, and that may fail with an inbox's error.
  *
  * @throws CommandError
  */
-export async function withPrinter(
-  { stdout }: Pick<Io, "stdout">,
+export function printing(
+  io: Pick<Io, "stdout">,
   access: InboxUse["access"],
   run: (printer: Printer) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  try {
-    return await run(createPrinter(stdout));
-  } catch (error) {
-    if (!(error instanceof PrintError)) throw toCommandError(error);
-    if (access === "read" && !error.hasPrinted && error.cause.code === "EPIPE")
-      throw new CommandError(EXIT.failed, "stdout was closed before anything was printed.", { cause: error });
-    return exitCodeOf(error.cause);
-  }
+  return withPrinter(io, access, (printer) =>
+    run(printer).catch((error: unknown) => {
+      throw toCommandError(error);
+    }),
+  );
 }
 
 /** An inbox's error in the words of the command line; any other error unchanged. */

@@ -2,7 +2,7 @@ import type { Subscription } from "../../client.ts";
 import { defineCommand, EXIT } from "../command.ts";
 import { ID_NUMBER } from "../flags.ts";
 import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
-import { createPrinter } from "../terminal/printer.ts";
+import { withPrinter } from "../terminal/printer.ts";
 import { createTable } from "../terminal/table.ts";
 import { ACCOUNT_ENVIRONMENT, ACCOUNT_FLAGS, accountClient } from "./account-client.ts";
 
@@ -16,24 +16,24 @@ export const listSubscriptions = defineCommand({
     environment: ACCOUNT_ENVIRONMENT,
   },
   flags: ACCOUNT_FLAGS,
-  async run({ api, json }, { env, stdout, stderr }) {
-    const client = accountClient(env, api);
-    const found: Subscription[] = [];
-    for await (const one of client.subscriptions.list({ includeInactive: true })) found.push(one);
-    const printer = createPrinter(stdout);
-    if (json) await printer.print(found.map(toJsonLine));
-    else if (found.length === 0) stderr.write("There are no subscriptions.\n");
-    else {
-      const rows = found.map((one) => [
-        String(one.id),
-        toPlain(one.resource),
-        toPlain(stateOf(one)),
-        toPlain(one.notificationUrl),
-      ]);
-      await printer.print(createTable(["ID", "RESOURCE", "STATE", "URL"], stdout).lines(rows));
-    }
-    return EXIT.done;
-  },
+  run: ({ api, json }, { env, stdout, stderr }) =>
+    withPrinter({ stdout }, "read", async (printer) => {
+      const client = accountClient(env, api);
+      const found: Subscription[] = [];
+      for await (const one of client.subscriptions.list({ includeInactive: true })) found.push(one);
+      if (json) await printer.print(found.map(toJsonLine));
+      else if (found.length === 0) stderr.write("There are no subscriptions.\n");
+      else {
+        const rows = found.map((one) => [
+          String(one.id),
+          toPlain(one.resource),
+          toPlain(stateOf(one)),
+          toPlain(one.notificationUrl),
+        ]);
+        await printer.print(createTable(["ID", "RESOURCE", "STATE", "URL"], stdout).lines(rows));
+      }
+      return EXIT.done;
+    }),
 });
 
 /** `hookline subscriptions delete`: ends one at the service. */
@@ -48,12 +48,12 @@ Deliveries that are under way still come. A receiver that is to refuse them has 
     environment: ACCOUNT_ENVIRONMENT,
   },
   flags: { subscription: { ...ID_NUMBER, argument: "SUBSCRIPTION", required: true }, ...ACCOUNT_FLAGS },
-  async run({ subscription, api, json }, { env, stdout }) {
-    await accountClient(env, api).subscriptions.delete(subscription);
-    const line = json ? toJsonLine({ deleted: subscription }) : `Deleted subscription ${subscription}.`;
-    await createPrinter(stdout).print([line]);
-    return EXIT.done;
-  },
+  run: ({ subscription, api, json }, { env, stdout }) =>
+    withPrinter({ stdout }, "change", async (printer) => {
+      await accountClient(env, api).subscriptions.delete(subscription);
+      await printer.print([json ? toJsonLine({ deleted: subscription }) : `Deleted subscription ${subscription}.`]);
+      return EXIT.done;
+    }),
 });
 
 function stateOf({ active, failSince, failDescription, disabledByBilling }: Subscription): string {

@@ -2,7 +2,7 @@ import { planSubscriptions, type Plan } from "../../subscriptions.ts";
 import { CommandError, defineCommand, EXIT, type ExitCode, type Io } from "../command.ts";
 import { APP_URL, RESOURCE } from "../flags.ts";
 import { toJsonLine, toPlain } from "../terminal/escape-terminal.ts";
-import { createPrinter } from "../terminal/printer.ts";
+import { withPrinter, type Printer } from "../terminal/printer.ts";
 import { createTable } from "../terminal/table.ts";
 import { ACCOUNT_ENVIRONMENT, ACCOUNT_FLAGS, accountClient } from "./account-client.ts";
 
@@ -27,7 +27,7 @@ export const planCommand = defineCommand({
     environment: ACCOUNT_ENVIRONMENT,
   },
   flags: PLAN_FLAGS,
-  run: (values, io) => runPlan(values, io, async () => {}),
+  run: (values, io) => withPrinter(io, "read", (printer) => runPlan(values, io, { printer })),
 });
 
 /** `hookline subscriptions apply`: has exactly what is desired. */
@@ -44,7 +44,8 @@ The app must run: the service asks the URL to verify itself before it creates a 
     environment: ACCOUNT_ENVIRONMENT,
   },
   flags: PLAN_FLAGS,
-  run: (values, io) => runPlan(values, io, (plan) => plan.apply()),
+  run: (values, io) =>
+    withPrinter(io, "change", (printer) => runPlan(values, io, { printer, act: (plan) => plan.apply() })),
 });
 
 interface PlanValues {
@@ -70,7 +71,7 @@ const ACCOUNT = 0;
 async function runPlan(
   { resources, to, prune, api, json }: PlanValues,
   { env, stdout }: Io,
-  act: (plan: Plan) => Promise<void>,
+  { printer, act }: { readonly printer: Printer; readonly act?: (plan: Plan) => Promise<void> },
 ): Promise<ExitCode> {
   if (resources.length === 0) throw new CommandError(EXIT.usage, `RESOURCE is missing, expected ${RESOURCE.expects}.`);
   const client = accountClient(env, api);
@@ -79,7 +80,7 @@ async function runPlan(
   const [failed] = plan.failed;
   if (failed !== undefined) throw failed.error;
   // Which account it was, only its token says here.
-  await act(plan).catch((error: Error) => {
+  await act?.(plan).catch((error: Error) => {
     throw error.cause ?? error;
   });
   const { create, remove, keep } = plan;
@@ -95,6 +96,6 @@ async function runPlan(
     toPlain(notificationUrl),
   ]);
   const lines = json ? steps.map(toJsonLine) : createTable(["STEP", "ID", "RESOURCE", "URL"], stdout).lines(rows);
-  await createPrinter(stdout).print(lines);
+  await printer.print(lines);
   return EXIT.done;
 }

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { CommandError, EXIT, type ExitCode } from "../command.ts";
+import { CommandError, EXIT, type ExitCode, type Io } from "../command.ts";
 
 /** Prints as fast as the reader of the stream takes it. */
 export interface Printer {
@@ -7,7 +7,7 @@ export interface Printer {
   print(lines: readonly string[]): Promise<void>;
 }
 
-export function createPrinter(stream: Writable): Printer {
+function createPrinter(stream: Writable): Printer {
   let hasPrinted = false;
 
   function write(lines: readonly string[]): Promise<void> {
@@ -28,8 +28,28 @@ export function createPrinter(stream: Writable): Printer {
   };
 }
 
+/**
+ * Runs a command that prints. One that only reads has failed where nothing was printed.
+ *
+ * @throws CommandError when stdout failed, and what `run` throws
+ */
+export async function withPrinter(
+  { stdout }: Pick<Io, "stdout">,
+  access: "read" | "change",
+  run: (printer: Printer) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  try {
+    return await run(createPrinter(stdout));
+  } catch (error) {
+    if (!(error instanceof PrintError)) throw error;
+    if (access === "read" && !error.hasPrinted && error.cause.code === "EPIPE")
+      throw new CommandError(EXIT.failed, "stdout was closed before anything was printed.", { cause: error });
+    return exitCodeOf(error.cause);
+  }
+}
+
 /** The stream failed. */
-export class PrintError extends Error {
+class PrintError extends Error {
   override readonly name = "PrintError";
   override readonly cause: NodeJS.ErrnoException;
   /** Whether something was printed before. */

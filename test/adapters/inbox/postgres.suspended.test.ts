@@ -7,7 +7,7 @@ import { mail } from "../../suites/inbox/deliveries.ts";
 import { done, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
 import { eventually } from "../../support/eventually.ts";
 import { newDatabase } from "../../support/postgres.ts";
-import { openProcesses } from "./postgres-processes.ts";
+import { openProcesses, type Processes } from "./postgres-processes.ts";
 
 /** Longer than any test: nothing is given up for its sake. */
 const NEVER_MS = 3_600_000;
@@ -29,6 +29,17 @@ function suspendable() {
     },
     suspend: () => sockets.forEach((socket) => socket.pause()),
   };
+}
+
+/** The same database by a role of its own, which has what the inbox needs and is no superuser. */
+async function urlOfRole({ sql }: Processes, connectionString: string): Promise<string> {
+  const role = `app_${randomBytes(6).toString("hex")}`;
+  await sql.query(`create role ${role} login password 'p'`);
+  onTestFinished(() => sql.query(`drop owned by ${role} cascade; drop role ${role}`).then(() => {}));
+  await sql.query(schemaSql({ schema: "hookline", name: "default" }, role));
+  const url = new URL(connectionString);
+  [url.username, url.password] = [role, "p"];
+  return url.href;
 }
 
 /** A process that stands still while the server sends it the bodies of what it claims. */
@@ -99,15 +110,33 @@ test("a session that is not Hookline's is not ended, and health() has whose lock
   });
 });
 
+test("of a session that only a superuser may end, health() says so", async () => {
+  const { connectionString, drop } = await newDatabase();
+  onTestFinished(drop);
+  const processes = await openProcesses(connectionString);
+  await processes.start({ leaseMs: NEVER_MS });
+  const holder = await processes.sql.connect();
+  onTestFinished(() => holder.release(true));
+  await holder.query("begin");
+  await holder.query("select from hookline.worker for update");
+  const url = await urlOfRole(processes, connectionString);
+  const { inbox, clock } = await processes.start({ leaseMs: 500, connection: { connectionString: url } });
+  await eventually(async () => {
+    await clock.advance(600);
+    expect(inbox.stats().workers?.standstill).toMatchObject({
+      cause: {
+        message: expect.stringMatching(
+          /holds its row in the table "hookline".worker\. The role of this process may not end/,
+        ),
+      },
+    });
+  });
+});
+
 test("health() has that the step of a suspended process cannot be ended, because another role's session runs it", async () => {
   const { processes, connectionString } = await suspended();
-  const role = `app_${randomBytes(6).toString("hex")}`;
-  await processes.sql.query(`create role ${role} login password 'p'`);
-  onTestFinished(() => processes.sql.query(`drop owned by ${role} cascade; drop role ${role}`).then(() => {}));
-  await processes.sql.query(schemaSql({ schema: "hookline", name: "default" }, role));
-  const url = new URL(connectionString);
-  [url.username, url.password] = [role, "p"];
-  const { inbox, clock } = await processes.start({ leaseMs: 500, connection: { connectionString: url.href } });
+  const url = await urlOfRole(processes, connectionString);
+  const { inbox, clock } = await processes.start({ leaseMs: 500, connection: { connectionString: url } });
   await eventually(async () => {
     await clock.advance(600);
     expect(inbox.stats().workers?.standstill).toMatchObject({ cause: { code: "permission-missing" } });

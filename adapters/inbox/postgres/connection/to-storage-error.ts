@@ -59,13 +59,13 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Whether a lock on one of these tables was waited for: the server quotes the statement that waited, and those around it. Not for the lock
+ * Of a statement that stopped waiting: whether the lock was on one of these tables. The server quotes the statement that waited, and those around it. Not for the lock
  * of a row, of which the server tells the place, as in `(0,1)`: that is in the way of one value.
  */
 export function isLockOn(tables: readonly string[], error: unknown): boolean {
   const { cause } = error as { readonly cause?: { readonly where?: string; readonly internalQuery?: string } };
   const quoted = `${cause?.internalQuery} ${cause?.where}`;
-  return isLockTimeout(error) && !/\(\d+,\d+\)/.test(quoted) && tables.some((table) => quoted.includes(`.${table} `));
+  return !/\(\d+,\d+\)/.test(quoted) && tables.some((table) => quoted.includes(`.${table} `));
 }
 
 /** Whether a table could not be read, while others may be: it is broken on the disk, takes too long, others hold a lock on it, or the role may not. */

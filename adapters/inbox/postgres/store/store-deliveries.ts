@@ -98,10 +98,10 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       output = await storeBatch(batch, given.length);
     } catch (error) {
       if (isLockTimeout(error)) {
-        const [tables, ...others] = new Set(given.map(tablesOf));
+        const [tables = "", ...others] = new Set(given.map(tablesOf));
         if (others.length > 0) return storeApart(given);
         // None: it waited with those that it had when it began, and perhaps there is no room to expand any more.
-        if (tables !== "" && isLockOn(Object.values(SIDE_TABLES), error)) refuseNext(tables!, toFailure(error));
+        if (tables !== "" && isLockOn(Object.values(SIDE_TABLES), error)) refuseNext(tables, toFailure(error));
       }
       const isOfTheServer = error instanceof StorageError && !isRefusal(error);
       if (given.length > 1 && !isOfTheServer) {
