@@ -71,6 +71,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       }
     },
     replaced() {
+      tombstones.replaced();
       const ended = workerState.forget();
       if (ended.length > 0) takeOver.worker?.lost(ended);
       if (workerState.epoch === undefined) return;

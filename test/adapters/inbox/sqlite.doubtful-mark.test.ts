@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StorageError, type WorkingInbox } from "hookline/adapter";
+import { StorageError, type Claim, type ClaimRules, type WorkingInbox } from "hookline/adapter";
 import { expect, onTestFinished, test } from "vitest";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { decodeMark } from "../../../adapters/inbox/sqlite/thread/running-mark.ts";
@@ -9,8 +9,18 @@ import { openBench } from "../../suites/inbox/fixture.ts";
 import { deferred, turns, until } from "../../support/event-loop.ts";
 import { faultyChannels } from "./faulty-thread.ts";
 import { telling } from "./observed-thread.ts";
-import { folderFor } from "./on-disk.ts";
+import { folderFor, onDisk } from "./on-disk.ts";
+import { ALL, HOUR, later, named, recordIn } from "./retries.ts";
 
+/** SQLite's SQLITE_FULL. */
+const FULL = 13;
+const RULES: Omit<ClaimRules, "isHeld" | "version"> = {
+  fairness: "account",
+  perAccount: () => 10,
+  isPaused: () => false,
+  isPausing: false,
+  resumed: 0,
+};
 const AHEAD = { max: 10, mergeMax: 10, ahead: () => 10 };
 
 test("a job whose mark a commit of unknown outcome took back begins only when the file marks it again", async () => {
@@ -53,4 +63,40 @@ test("a job whose mark a commit of unknown outcome took back begins only when th
   const inFile = marked();
   reopening.resolve();
   expect(begun.filter((id) => !inFile.includes(id))).toEqual([]);
+});
+
+test("a job that may have no row in the file stays in a memory that is full, and runs as soon as its account may", async () => {
+  const channels = faultyChannels();
+  let fails = false;
+  let failed = 0;
+  const opened = telling(channels.open, ({ tasks }) => {
+    if (!fails || !tasks.some(({ verb }) => verb === "unclaim")) return;
+    failed += 1;
+    channels.next({ errcode: FULL });
+  });
+  const { inbox, clock } = await onDisk({ maxJobs: 4, openThread: opened });
+  let version = 0;
+  const isHeld: ClaimRules["isHeld"] = (_, account) => version === 1 && account === 1;
+  const claim = async () => (await inbox.claim({ ...ALL, rules: { ...RULES, version, isHeld } })).claims;
+  const ran: string[] = [];
+  const runSome = async (): Promise<void> => {
+    const claims = await claim().catch((): Claim[] => []);
+    ran.push(...claims.map(({ jobs: [job] }) => recordIn(job.delivery.body, job.entry)));
+    if (claims.length > 0) await inbox.settle(claims.map((one) => ({ claim: one, outcomes: [{ to: "done" }] })));
+  };
+  await claim();
+  await inbox.store([mail(named("filler", 3), { accountId: 3 })]);
+  await inbox.settle((await claim()).map((one) => ({ claim: one, outcomes: [later(clock, HOUR)] })));
+  await claim();
+  await inbox.store([mail(["held"], { accountId: 1 })]);
+  [version, fails] = [1, true];
+  expect(await claim().catch(() => [])).toEqual([]);
+  await until(() => failed > 0);
+  await inbox.store([mail(["refused"], { accountId: 2 })]);
+  version = 2;
+  await runSome();
+  fails = false;
+  await inbox.store([mail(["last"], { accountId: 2 })]);
+  while (!ran.includes("last")) await runSome();
+  expect(ran).toContain("held");
 });

@@ -1,9 +1,10 @@
-import { StorageError, type Claim } from "hookline/adapter";
+import { StorageError, type Claim, type WorkingInbox } from "hookline/adapter";
 import { existsSync, linkSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openInPlace } from "../../../adapters/inbox/sqlite/connection/replaced-file-check.ts";
+import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/connection/open-file.ts";
 import { mail, one, raw } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -294,3 +295,22 @@ function keptIn(file: string): string[] {
     db.close();
   }
 }
+
+test("of a file that replaced another the tombstones count, also where each had as many changes of them", async () => {
+  const put = (inbox: WorkingInbox, subscription: number) =>
+    inbox.tombstones.put({ subscription, source: undefined, reason: "of the user" });
+  const { inbox, file, host, clock } = await onDisk();
+  await put(inbox, 7);
+  await inbox.tombstones.list();
+  const path = join(folderFor(), "other.db");
+  const other = createSqliteInbox({ file: path });
+  await other.open(host);
+  await put(other, 8);
+  await other.close();
+  for (const ending of ["-wal", "-shm"]) rmSync(`${file}${ending}`, { force: true });
+  renameSync(path, file);
+  await eventually(async () => {
+    await clock.advance(1_000);
+    expect([7, 8].map((id) => inbox.tombstones.find(id, undefined)?.subscription)).toEqual([undefined, 8]);
+  });
+});

@@ -39,8 +39,6 @@ interface RetainInput extends RetainLimits {
 export interface ScannedPage {
   /** Behind which the next step goes on; undefined: no old delivery is behind it. */
   readonly after: number | undefined;
-  /** The first delivery up to there that stays. */
-  readonly kept: number | undefined;
   /** How much stays, where 1 is a full page: the next one who looks there reads it again. */
   readonly keptPages: number;
 }
@@ -112,11 +110,7 @@ export function createRetentionSteps(
     if (first === undefined || last === undefined) {
       // Those of a wall clock that was ahead do not hold up what came after them.
       const isAhead = page.every(({ receivedAt }) => receivedAt > wallClock);
-      return {
-        after: isAhead ? page.at(-1)?.id : undefined,
-        kept: page[0]?.id,
-        keptPages: isAhead ? pagesOf(page) : 0,
-      };
+      return { after: isAhead ? page.at(-1)?.id : undefined, keptPages: isAhead ? pagesOf(page) : 0 };
     }
     const isNeeded = new Set([...needed.byRows(first, last), ...needed.byRunning(first, last)]);
     const isGone = new Set(old.map(({ id }) => id).filter((id) => !isNeeded.has(id)));
@@ -129,7 +123,7 @@ export function createRetentionSteps(
     }
     // Those behind the last old one become old later: a later step looks at them again.
     const kept = page.filter(({ id }) => id <= last && !isGone.has(id));
-    return { after: last, kept: kept[0]?.id, keptPages: pagesOf(kept) };
+    return { after: last, keptPages: pagesOf(kept) };
   }
 
   /** Their lines go with them: a job that is listed alone is done. */

@@ -80,11 +80,10 @@ export function createFileRetention({ commits, host, works, watch, ...keep }: Fi
   return createRetention({ host, everyMs, run });
 }
 
-/** Where the old deliveries are looked for: behind the last ones, and now and then among those that a job kept. */
+/** Where the old deliveries are looked for: behind the last ones, and now and then from the first on, which a job may have kept. */
 function createScan() {
   let after = 0;
   let pages = 0;
-  let firstKept: number | undefined;
   let fullAt: number | undefined;
   return {
     get after() {
@@ -94,12 +93,10 @@ function createScan() {
     begin(now: number): void {
       const age = fullAt === undefined ? Infinity : Math.abs(now - fullAt);
       if (age < pages * PAGE_EVERY_MS) return;
-      if (firstKept !== undefined) after = firstKept - 1;
-      [fullAt, pages, firstKept] = [now, 0, undefined];
+      [after, fullAt, pages] = [0, now, 0];
     },
     /** @returns whether there may be more */
-    advance({ after: next, kept, keptPages }: ScannedPage): boolean {
-      firstKept ??= kept;
+    advance({ after: next, keptPages }: ScannedPage): boolean {
       // Of what goes, no later scan reads anything.
       pages += keptPages;
       if (next === undefined) return false;

@@ -6,8 +6,10 @@ import type { CommitQueue } from "../store/commit-queue.ts";
 export interface FileTombstones extends Tombstones {
   /** Reads changes of other processes. */
   refresh(): Promise<void>;
-  /** Of what was read last. */
+  /** Of what was read last; undefined: it is to be read. */
   readonly version: number | undefined;
+  /** Another file is at the place. */
+  replaced(): void;
 }
 
 /** @param isReadable whether the file can be asked: what other processes have lifted is seen */
@@ -24,6 +26,7 @@ export function createTombstones(commits: CommitQueue, now: () => number, isRead
 
   return {
     refresh,
+    replaced: () => void (version = undefined),
     get version() {
       return version;
     },

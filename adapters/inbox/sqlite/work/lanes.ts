@@ -66,7 +66,8 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     book,
     rows: { size: () => rows.size, delete: rows.delete },
     add,
-    mayGo: ({ rows: all }) => !isLoading && !all.some(({ isMarked }) => isMarked),
+    // What has no row yet would not be found when it comes back.
+    mayGo: ({ rows: all }) => !isLoading && !all.some(speculative.mayMark),
   });
 
   const isFree = (lane: string | undefined): boolean => lane === undefined || (book.isFree(lane) && !parking.has(lane));

@@ -25,6 +25,8 @@ export interface SpeculativeClaims {
   failed(): void;
   /** The file was read anew: it marks none. */
   clear(): void;
+  /** Whether the file may have it in its mark alone, without a row. */
+  mayMark(row: Row): boolean;
   /** Some marked jobs are not claimed. */
   readonly isOpen: boolean;
 }
@@ -70,6 +72,7 @@ export function createSpeculativeClaims(): SpeculativeClaims {
       doubtful = [...doubtful, ...taken].filter(isAboutToBegin);
       [fresh, older, taken] = [[], [], []];
     },
+    mayMark: (row) => row.isMarked || taken.includes(row) || doubtful.includes(row),
     get isOpen() {
       return fresh.some(isOpen) || older.some(isOpen) || doubtful.some(isDoubtful);
     },
