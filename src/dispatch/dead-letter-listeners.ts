@@ -1,6 +1,7 @@
 import type { JobOutcome } from "../inbox/port/claims.ts";
 import { catchRejection } from "../thrown.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
+import { createTurn, nextTurn } from "./event-loop.ts";
 import type { CallJobs } from "./job-reporter.ts";
 import { toJobOf } from "./calls/job-view.ts";
 
@@ -31,7 +32,7 @@ export function createDeadLetterListeners(deps: ListenerDeps, failed: (err: unkn
   return {
     async call(call, outcomes, limits) {
       calls += 1;
-      await callDeadLetterListeners(call, outcomes, { ...deps, ...limits }).catch(failed);
+      await callDeadLetterListeners(call, outcomes, { ...deps, ...limits, failed });
       calls -= 1;
     },
     get areMany() {
@@ -47,7 +48,13 @@ export function createDeadLetterListeners(deps: ListenerDeps, failed: (err: unkn
 async function callDeadLetterListeners(
   { jobs, events }: CallJobs,
   outcomes: readonly JobOutcome[],
-  { onDead, log, clock, ...limits }: ListenerDeps & ListenerLimits,
+  {
+    onDead,
+    log,
+    clock,
+    failed,
+    ...limits
+  }: ListenerDeps & ListenerLimits & { readonly failed: (err: unknown) => void },
 ): Promise<void> {
   if (onDead.length === 0) return;
   const timeoutMs = limits.timeoutMs === 0 ? LISTENERS_MS.unlimited : Math.min(limits.timeoutMs, LISTENERS_MS.most);
@@ -62,17 +69,23 @@ async function callDeadLetterListeners(
     );
     resolve();
   }, timeoutMs);
-  for (const [index, outcome] of outcomes.entries()) {
-    const [job, event] = [jobs[index], events[index]];
-    if (outcome.to !== "dead" || job === undefined || event === undefined) continue;
-    const { error } = outcome;
-    for (const listener of onDead) {
-      jobId = job.id;
-      const called = call(() => listener(toJobOf(job, event, { state: "dead", error, settledAt: error.at })));
-      if (!isOver) await Promise.race([called, over]);
+  const turn = createTurn(); // those that compute would keep the timer from its time
+  await Promise.race([callAll().catch(failed), over]);
+  timer.clear();
+
+  async function callAll(): Promise<void> {
+    for (const [index, outcome] of outcomes.entries()) {
+      const [job, event] = [jobs[index], events[index]];
+      if (outcome.to !== "dead" || job === undefined || event === undefined) continue;
+      const { error } = outcome;
+      for (const listener of onDead) {
+        if (turn.isOver()) await nextTurn();
+        jobId = job.id;
+        const called = call(() => listener(toJobOf(job, event, { state: "dead", error, settledAt: error.at })));
+        if (!isOver) await Promise.race([called, over]);
+      }
     }
   }
-  timer.clear();
 
   async function call(listen: () => unknown): Promise<void> {
     const id = jobId;

@@ -1,6 +1,6 @@
 import { entryCount, eventsOf, type Document } from "../protocol/envelope.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
-import { nextTurn } from "./expand.ts";
+import { nextTurn } from "./event-loop.ts";
 
 /** Events made at once: a delivery may have a hundred thousand. */
 const PART = 1_000;

@@ -12,7 +12,8 @@ import { createDirectContext, type DirectContext } from "./calls/direct-context.
 import { eventsInParts, lastHandled } from "./delivery-events.ts";
 import { isGivenUp, refuseTombstone, toHandleFailed, toStuck } from "./direct-errors.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
-import { nextTurn, uniqueOf } from "./expand.ts";
+import { createTurn, nextTurn } from "./event-loop.ts";
+import { uniqueOf } from "./expand.ts";
 import type { Registration } from "./handlers.ts";
 import type { ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
@@ -59,9 +60,6 @@ interface Places {
   ended(): void;
   stuck(error: Error): void;
 }
-
-/** Handlers without I/O keep the event loop no longer, milliseconds: a delivery may have a hundred thousand events. */
-const TURN_MS = 10;
 
 /** Without a time limit of the handler, milliseconds: as long as the longest of functions. */
 const LEASE_MS = 15 * 60 * 1_000;
@@ -180,12 +178,9 @@ export function createDirectHandling(
     const errors: unknown[] = [];
     const isOver = (): boolean => signal?.aborted === true || once?.hanging !== undefined;
     const atOnce = (): readonly unknown[] => (errors.length === 0 ? [once?.hanging ?? signal?.reason] : errors);
-    let turnAt = performance.now() + TURN_MS;
+    const turn = createTurn(); // a delivery may have a hundred thousand events
     for (const [entry, event] of eventsInParts(document)) {
-      if (performance.now() >= turnAt) {
-        await nextTurn();
-        turnAt = performance.now() + TURN_MS;
-      }
+      if (turn.isOver()) await nextTurn();
       if (isOver()) return atOnce();
       const routes = handlers.routes(event.type);
       reporter.arrived(event, delivery);

@@ -5,7 +5,8 @@ import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createCompletions } from "./calls/completions.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
-import { createBacklog, nextTurn, type BacklogOptions } from "./expand.ts";
+import { nextTurn } from "./event-loop.ts";
+import { createBacklog, type BacklogOptions } from "./expand.ts";
 import { createFlowRules, type AccountDelay } from "./claims/flow-rules.ts";
 import { createPrefetcher, type Prefetched } from "./claims/prefetch.ts";
 import { createJobRunner } from "./calls/run-job.ts";
@@ -118,7 +119,8 @@ export function createDispatcher(
    * Claim: the inbox gives the heads of free lanes that are due, each with the jobs behind it that merge with it.
    * Prefetch: running and waiting to start are twice `concurrency` claims, or, where handlers are fast, as many as started within 50 ms;
    *   at most 512, or `concurrency` where that is more.
-   * Slots: `concurrency` tasks of p-queue. Each starts the next prefetched claim as soon as its call has ended.
+   * Slots: `concurrency` tasks of p-queue. Each starts the next prefetched claim as soon as its call has ended; where the calls of one
+   *   turn of the event loop have taken 10 ms, in the next turn.
    * Run: the runner merges the events and calls the handler inside its middleware, within its time limit. A handler that ignores the
    *   abort for `graceMs` gives up its slot and keeps its lane.
    * Settle: done, retry, dead, unhandled or release. What ends in one turn shares a commit. A commit that fails is tried again every

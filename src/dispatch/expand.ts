@@ -9,8 +9,9 @@ import { familyOf, isChangeFamily } from "../protocol/event-names.ts";
 import { unknownEvent, type SingleEvent } from "../protocol/event-types.ts";
 import { ownSignalOf } from "../protocol/own-signal-body.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
+import { nextTurn } from "./event-loop.ts";
 import type { Handlers, Registration } from "./handlers.ts";
-import { laneOf } from "./lane-key.ts";
+import { laneOf, shortened } from "./lane-key.ts";
 import { mergeKeyOf } from "./merge-key.ts";
 
 /** A delivery of more events is expanded in parts of this many, a part a commit. */
@@ -63,12 +64,17 @@ const NO_CONSUMER = { consumer: undefined, lane: undefined, mergeKey: undefined 
 const SKIPPED: readonly NewJob[] = [{ state: "skipped", ...NO_CONSUMER }];
 const UNHANDLED: readonly NewJob[] = [{ state: "unhandled", ...NO_CONSUMER }];
 
-/** Of tracking and booking. Their content leaves out the subscription: two subscriptions bring the same event. */
+/**
+ * Of tracking and booking. Their content leaves out the subscription: two subscriptions bring the same event. A long resource stands in it as
+ * its hash: each entry of a delivery has it.
+ */
 export function uniqueOf(event: SingleEvent, source: string | undefined): NewEvent["unique"] {
   const key = dedupeKeyOf(event);
   if (key === undefined) return undefined;
   const content = createHash("sha256")
-    .update(JSON.stringify({ ...event, subscription: undefined }))
+    .update(
+      JSON.stringify({ ...event, subscription: undefined, resource: event.resource && shortened(event.resource) }),
+    )
     .digest("base64url")
     .slice(0, 22);
   return { key: source === undefined ? key : `${source} ${key}`, content };
@@ -282,9 +288,4 @@ function toUnhandled({ entry, event }: NewEvent): NewEvent {
 /** The entry as an event that nobody handles: it is stored with its delivery, and shown. */
 function toUnreadable({ entry }: Pick<NewEvent, "entry">): NewEvent {
   return { entry, event: unknownEvent({ reason: "shape" }), unique: undefined, jobs: UNHANDLED };
-}
-
-/** Gives the event loop a turn. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

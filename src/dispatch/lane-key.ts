@@ -82,18 +82,19 @@ const HALVES = /\p{Surrogate}/gu;
 const LONGEST = 1_000;
 
 /** The last one: the next entry has the same resource. */
-let known = { long: "", short: "" };
+const known = { long: "", short: "" };
 
 /**
  * Of a long part its hash stands in the text: all entries of a delivery have the same resource, which may be as long as the body, and would
  * be stored with each.
  */
-function shortened(part: string): string {
+export function shortened(part: string): string {
   if (part.length <= LONGEST) return part;
   if (part !== known.long) {
     const hash = createHash("sha256").update(escaped(part)).digest("base64url");
-    known = { long: part, short: `${part.slice(0, 100)}...${hash}` };
+    known.short = `${part.slice(0, 100)}...${hash}`;
   }
+  known.long = part; // an equal text that is another object takes as long to compare as it is
   return known.short;
 }
 

@@ -4,7 +4,8 @@ import type { NewJob } from "../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { UnhandledJob } from "../inbox/port/jobs.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
-import { FAIR_S, fairSeconds, jobsOf, nextTurn, TURN_BYTES } from "./expand.ts";
+import { nextTurn } from "./event-loop.ts";
+import { FAIR_S, fairSeconds, jobsOf, TURN_BYTES } from "./expand.ts";
 import { eventAt } from "./calls/job-view.ts";
 
 /** Jobs reopened in one commit. While as many jobs wait, reopened ones would only stand before fresh ones. */

@@ -49,8 +49,19 @@ export const RESOURCES: readonly Resource[] = [
 
 const PATTERNS = RESOURCES.map((resource) => ({ resource, pattern: toPattern(resource.path) }));
 
+type Found = { readonly resource: Resource; readonly ids: PathIds } | undefined;
+
+/** The last one: the next entry has the same path, which may be as long as a body. */
+const last: { path: string; found: Found } = { path: "", found: undefined };
+
 /** The resource of a path and the ids in it; `undefined` for a path of no known resource. Never throws. */
-export function resourceOf(path: string): { readonly resource: Resource; readonly ids: PathIds } | undefined {
+export function resourceOf(path: string): Found {
+  if (path !== last.path) last.found = find(path);
+  last.path = path; // an equal text that is another object takes as long to compare as it is
+  return last.found;
+}
+
+function find(path: string): Found {
   for (const { resource, pattern } of PATTERNS) {
     const match = pattern.exec(path);
     if (match === null) continue;

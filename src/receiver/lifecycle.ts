@@ -7,6 +7,7 @@ import type { WritingInbox } from "../inbox/port/inbox.ts";
 import type { SecretLookup } from "../ingest/secret-lookup.ts";
 import type { DeliveryStore } from "../ingest/store.ts";
 import type { Logger } from "../logger.ts";
+import { catchRejection } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import { toClosed, type Opening } from "./open-inbox.ts";
 import type { Closed, Stats } from "./receiver-types.ts";
@@ -168,6 +169,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       await work.ended();
       await opening.close();
     } catch (error) {
+      catchRejection(error);
       log.error({ err: error, code: "inbox-close-failed" }, "the inbox failed to close");
     }
     states.take("closed");

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { ClosedError, StorageError, UsageError } from "../errors.ts";
 import type { InboxHost, WorkingInbox, WritingInbox } from "../inbox/port/inbox.ts";
+import { catchRejection } from "../thrown.ts";
 import { withTimeout } from "../timeout.ts";
 import type { ReceiverStates } from "./lifecycle.ts";
 
@@ -45,6 +46,7 @@ export function createOpening(
     try {
       await inbox.open(host);
     } catch (error) {
+      catchRejection(error);
       if (!states.take("open-failed")) throw toClosed();
       failure = { error };
       throw error;

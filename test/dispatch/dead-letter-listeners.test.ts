@@ -1,8 +1,10 @@
-import { GiveUp, memoryInbox, type Job } from "hookline";
-import { describe, expect, test } from "vitest";
+import { createReceiver, GiveUp, memoryInbox, type Job } from "hookline";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { crashableInbox } from "../support/crashable-inbox.ts";
-import { deferred, turns } from "../support/event-loop.ts";
+import { deferred, turns, until } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
+import { logRecorder } from "../support/log-recorder.ts";
+import { signedRequest } from "../support/make-delivery.ts";
 import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
@@ -245,5 +247,22 @@ describe("onDead", () => {
       [2, 1],
       [2, 1],
     ]);
+  });
+
+  test("with listeners that compute and wait for nothing has its time limit all the same, on the machine's own clock", async () => {
+    const log = logRecorder();
+    const receiver = createReceiver({ secret: "s", inbox: memoryInbox(), log: log.logger, attempts: 1, timeoutMs: 20 });
+    onTestFinished(() => void receiver.close({ drainMs: 0 }));
+    const heard: string[] = [];
+    receiver.on("email.changes", failingHandler().handler);
+    receiver.onDead(async ({ id }) => {
+      for (const end = performance.now() + 2; performance.now() < end;);
+      heard.push(id);
+    });
+    const ids = Array.from({ length: 100 }, (_, at) => `m-${at}`);
+    await receiver.receive(signedRequest(emails(...ids), { secret: "s", at: new Date() }));
+    await receiver.start();
+    await until(() => heard.length === ids.length);
+    expect(log.of("on-dead-late")).toHaveLength(1);
   });
 });

@@ -1,4 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { Hash } from "node:crypto";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { eventIn } from "../../src/dispatch/calls/job-view.ts";
 import { laneOf } from "../../src/dispatch/lane-key.ts";
 import { mergeKeyOf } from "../../src/dispatch/merge-key.ts";
 import { EXPAND_AT_ONCE, expandEvents } from "../../src/dispatch/expand.ts";
@@ -61,4 +63,29 @@ test("a thousand entries of a path of half a mebibyte make no more text of keys 
   const length = jobs.reduce((sum, { lane = "", mergeKey = "" }) => sum + lane.length + mergeKey.length, 0);
   expect(jobs).toHaveLength(EXPAND_AT_ONCE);
   expect(length).toBeLessThan(EXPAND_AT_ONCE * 500);
+});
+
+test("a thousand entries of tracking with a path of half a mebibyte hash that path once", () => {
+  const handlers = createHandlers(resolveOptions({ secret: "s", inbox: memoryInbox() }).limits, console);
+  handlers.add(["tracking"], () => {}, {});
+  const resource = `/email/tracking?${"x".repeat(512 * 1024)}`;
+  const payloads = Array.from({ length: EXPAND_AT_ONCE }, (_, id) => ({ id, eventType: "open", createdAt: "2026-05-06T07:08:09Z", trackingId: 8 })); // prettier-ignore
+  const document = parseDocument(Buffer.from(JSON.stringify({ subscription: 1, accountId: 2, resource, payloads })));
+  const hash = vi.spyOn(Hash.prototype, "update");
+  onTestFinished(() => hash.mockRestore());
+  const found = expandEvents(eventsOf(document), handlers, { source: undefined, first: 0 });
+  const hashed = hash.mock.calls.reduce((sum, [text]) => sum + text.length, 0);
+  expect(new Set(found.map(({ unique }) => unique?.content)).size).toBe(EXPAND_AT_ONCE);
+  expect(hashed).toBeLessThan(2 * resource.length);
+});
+
+test("a path of half a mebibyte is decoded once for all entries of a delivery", () => {
+  const payloads = Array.from({ length: 100 }, (_, index) => ({ id: `e-${index}`, changeType: "updated" }));
+  const resource = `/calendars/${"c".repeat(512 * 1024)}/events`;
+  const document = parseDocument(Buffer.from(JSON.stringify({ subscription: 1, accountId: 2, resource, payloads })));
+  const decode = vi.spyOn(globalThis, "decodeURIComponent");
+  onTestFinished(() => decode.mockRestore());
+  const found = payloads.map((_, entry) => eventIn(document, entry));
+  expect(found).toMatchObject(payloads.map(({ id }) => ({ type: "calendarEvent.updated", id })));
+  expect(decode).toHaveBeenCalledTimes(1);
 });

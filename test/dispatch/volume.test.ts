@@ -125,8 +125,8 @@ describe("100,000 jobs", () => {
     }
     expect(handled).toBe(100_000);
     expect(receiver.stats().succeeded).toBe(100_000);
-    // Between two turns of the loop no more run than can be claimed ahead.
-    expect(most).toBeLessThanOrEqual(512);
+    // Between two turns of the loop no more run than can be claimed ahead, and what the turn before it had no time for.
+    expect(most).toBeLessThanOrEqual(2 * 512);
     expect(others).toBeGreaterThan(100_000 / 512);
   });
 

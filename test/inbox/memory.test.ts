@@ -37,6 +37,24 @@ describe("the memory inbox", () => {
     expect(inbox.capabilities).toEqual({ durability: "none", order: "strict", shared: false, workers: "one" });
   });
 
+  test("is closed once: a second close does nothing", async () => {
+    const { inbox } = await make({});
+    await inbox.store([mail(["a"])]);
+    await inbox.close();
+    await inbox.close();
+  });
+
+  test("erases an account whole where one of its deliveries is being expanded", async () => {
+    const { inbox } = await make({});
+    const full = mail(["a"], { accountId: 7 });
+    await inbox.store([raw(full)]);
+    const [one] = await inbox.unexpanded(1);
+    const erased = inbox.jobs.erase(7);
+    await inbox.expand([{ id: one?.id ?? "", events: full.events, cursor: undefined }]);
+    expect(await erased).toMatchObject({ count: 1, deliveries: 1 });
+    expect(await left(inbox)).toEqual([]);
+  });
+
   test("does nothing before it is open", async () => {
     const inbox = memoryInbox() as WorkingInbox<"memory">;
     await expect(inbox.claim({ max: 1, mergeMax: 1 })).rejects.toThrow(StorageError);

@@ -21,43 +21,43 @@ interface Budget {
  * has all of pino, nearly 20 KiB more than pino's build for browsers.
  */
 const BUDGETS: Readonly<Record<string, Budget>> = {
-  ".": { target: "node", kib: 103.25 },
-  "./adapter": { target: "node", kib: 97.75 },
+  ".": { target: "node", kib: 103.75 },
+  "./adapter": { target: "node", kib: 98 },
   "./signature": { target: "workers", kib: 8 },
   // zod is most of it: test/client/size.test.ts has the budget without it.
   "./client": { target: "workers", kib: 27.25 },
   "./subscriptions": { target: "node", kib: 97.75 },
   "./testing": { target: "node", kib: 98.95 },
-  "./sync": { target: "node", kib: 97.75 },
+  "./sync": { target: "node", kib: 98 },
   // No app has it in a bundle; what computes series is a third of it.
-  "./emulator": { target: "node", kib: 249.5 },
-  "./node": { target: "node", kib: 100.75 },
-  "./express": { target: "node", kib: 101 },
+  "./emulator": { target: "node", kib: 249.75 },
+  "./node": { target: "node", kib: 101 },
+  "./express": { target: "node", kib: 101.25 },
   "./koa": { target: "node", kib: 101 },
-  "./fastify": { target: "node", kib: 101 },
-  "./nest": { target: "node", kib: 101.75 },
-  "./gcp": { target: "node", kib: 100.75 },
-  "./azure": { target: "node", kib: 95 },
-  "./aws-lambda": { target: "node", kib: 95 },
-  "./fetch": { target: "workers", kib: 79.25 },
-  "./hono": { target: "workers", kib: 79.5 },
+  "./fastify": { target: "node", kib: 101.25 },
+  "./nest": { target: "node", kib: 102 },
+  "./gcp": { target: "node", kib: 101 },
+  "./azure": { target: "node", kib: 95.25 },
+  "./aws-lambda": { target: "node", kib: 95.25 },
+  "./fetch": { target: "workers", kib: 79.5 },
+  "./hono": { target: "workers", kib: 79.75 },
   "./next": { target: "node", kib: 101.75 },
-  "./workers": { target: "workers", kib: 79.25 },
-  "./sqlite": { target: "node", kib: 120.25 },
+  "./workers": { target: "workers", kib: 79.5 },
+  "./sqlite": { target: "node", kib: 120.5 },
   "./sqlite-thread": { target: "node", kib: 20 },
   // Without `pg`, which has 26 KiB.
-  "./postgres": { target: "node", kib: 160.25 },
-  "./bullmq": { target: "node", kib: 94.5 },
-  "./pg-boss": { target: "node", kib: 94.75 },
+  "./postgres": { target: "node", kib: 160.75 },
+  "./bullmq": { target: "node", kib: 94.75 },
+  "./pg-boss": { target: "node", kib: 95 },
   // Without the client of AWS.
-  "./sqs": { target: "node", kib: 95.25 },
-  "./nats": { target: "node", kib: 94.5 },
+  "./sqs": { target: "node", kib: 95.5 },
+  "./nats": { target: "node", kib: 94.75 },
   // Its page is read from files.
   "./dashboard": { target: "node", kib: 101.25 },
   "./redis": { target: "node", kib: 93.75 },
   "./prometheus": { target: "node", kib: 96.25 },
   // Without `@opentelemetry/api`.
-  "./opentelemetry": { target: "node", kib: 96 },
+  "./opentelemetry": { target: "node", kib: 96.25 },
 };
 
 describe("the size of an entry in a bundle", () => {

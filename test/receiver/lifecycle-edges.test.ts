@@ -209,6 +209,18 @@ describe.each(INBOXES.slice(0, 2))("on %s", (_name, make) => {
   });
 });
 
+test("an inbox that throws a promise that rejects as it opens or closes does not end the process", async () => {
+  const throwing = async (): Promise<never> => {
+    throw Promise.reject(new Error("no")) as unknown as Error;
+  };
+  const opening = createReceiver({ secret: "s", inbox: stubInbox(() => ({ open: throwing })), log: false });
+  await expect(opening.start()).rejects.toBeDefined();
+  const closing = createReceiver({ secret: "s", inbox: stubInbox(() => ({ close: throwing })), log: false });
+  await closing.start();
+  await closing.close();
+  await turns();
+});
+
 test("an inbox that opens after the close is let go: the next receiver can have it", async () => {
   const inbox = memoryInbox();
   const first = openBench(inbox);

@@ -7,7 +7,7 @@ import type { Completions } from "./completions.ts";
 import { createContext } from "./context.ts";
 import { createDeadLetterListeners } from "../dead-letter-listeners.ts";
 import type { DispatchDeps } from "../dispatch-deps.ts";
-import { nextTurn } from "../expand.ts";
+import { nextTurn } from "../event-loop.ts";
 import type { RunLimits } from "../handlers.ts";
 import { reportEnd, reportStart, type EndedCall } from "../job-reporter.ts";
 import { eventAt } from "./job-view.ts";

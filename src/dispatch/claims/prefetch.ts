@@ -1,4 +1,3 @@
-import PQueue from "p-queue";
 import type { Claim, ClaimedJob, JobOutcome } from "../../inbox/port/claims.ts";
 import type { WorkingInbox } from "../../inbox/port/inbox.ts";
 import { MERGE_MAX } from "../../inbox/jobs/merge-run.ts";
@@ -7,6 +6,7 @@ import type { DispatchDeps } from "../dispatch-deps.ts";
 import type { FlowRules } from "./flow-rules.ts";
 import { createPrefetchSize } from "./prefetch-size.ts";
 import { createPoisonIsolation } from "./poison-isolation.ts";
+import { createSlots } from "./slots.ts";
 import { createUnsettledClaims } from "./unsettled-claims.ts";
 import type { JobRunner } from "../calls/run-job.ts";
 import type { Settle } from "../settle-queue.ts";
@@ -91,45 +91,25 @@ export function createPrefetcher(
   /** Suspects, each with the call that ends its isolation. */
   const isolated = new WeakMap<Claim, () => void>();
   const unsettled = createUnsettledClaims();
-  /** p-queue's `timeout` is never used: it frees a slot while the function still runs. */
-  const slots = new PQueue({ concurrency });
-  let slotsTaken = 0;
+  const slots = createSlots(concurrency, {
+    waiting: () => ahead.size,
+    next,
+    start(claim, free) {
+      prefetch.started(clock.now());
+      runner.start(claim, free);
+    },
+    failed(err) {
+      faultLog.error({ err, code: "claim-invalid" }, "a claim could not be started: its slot goes on with the others");
+      wake(); // what is ahead has no slot now
+    },
+    ended,
+  });
   /** The last claim found all that it had room for. */
   let wasFull = false;
   /** The last claim failed, or hangs. */
   let hasFailed = false;
   let releasing = 0;
   let released = 0;
-
-  /** A task of p-queue is a slot that starts one claim after another: a task for each claim would cost as much as its handler. */
-  function fillSlots(): void {
-    while (slotsTaken < concurrency && ahead.size > 0) {
-      slotsTaken += 1;
-      void slots.add(() => new Promise<void>(runSlot));
-    }
-  }
-
-  function runSlot(end: () => void): void {
-    try {
-      for (let claim = next(); claim !== undefined; claim = next()) {
-        let starting = true;
-        let free = false;
-        prefetch.started(clock.now());
-        runner.start(claim, () => {
-          free = true;
-          if (!starting) runSlot(end);
-        });
-        starting = false;
-        if (!free) return;
-      }
-    } catch (err) {
-      faultLog.error({ err, code: "claim-invalid" }, "a claim could not be started: its slot goes on with the others");
-      wake(); // what is ahead has no slot now
-    }
-    slotsTaken -= 1;
-    end();
-    ended();
-  }
 
   function next(): Claim | undefined {
     if (!working()) return undefined;
@@ -139,7 +119,7 @@ export function createPrefetcher(
   }
 
   const room = (): number =>
-    handlerCalls.jammed || !working() ? 0 : prefetch.size(clock.now()) - ahead.size - slotsTaken;
+    handlerCalls.jammed || !working() ? 0 : prefetch.size(clock.now()) - ahead.size - slots.taken;
 
   function release(claim: Claim): void {
     releasing += claim.jobs.length;
@@ -171,7 +151,7 @@ export function createPrefetcher(
   }
 
   const isBusy = (): boolean =>
-    ahead.size + slotsTaken > 0 || runner.running() > 0 || releasing + runner.settling() > unsettled.jobs;
+    ahead.size + slots.taken > 0 || runner.running() > 0 || releasing + runner.settling() > unsettled.jobs;
 
   /** Something is due by what the inbox itself says, and it gave nothing. */
   function isWithheld(nextDueAt: number | undefined): boolean {
@@ -197,7 +177,7 @@ export function createPrefetcher(
   return {
     async claim() {
       if (flow.follow()) releaseAhead(flow.isHeldClaim);
-      const outstanding = ahead.size + slotsTaken;
+      const outstanding = ahead.size + slots.taken;
       if (outstanding === 0 && wasFull) prefetch.starved();
       if (ahead.size > 0) prefetch.fed();
       const free = room();
@@ -228,7 +208,7 @@ export function createPrefetcher(
           const late = validOf(given.claims);
           if (turn === "suspects") late.forEach(release);
           else take(late, isOthers);
-          fillSlots();
+          slots.fill();
         },
       );
       const claims = validOf(found.claims);
@@ -246,7 +226,7 @@ export function createPrefetcher(
       // After a failure one was asked for, and there is room for more.
       const isHeldBack = isOthers && claims.length === max && max < free;
       const again = isolation.found({ suspects, nothingElse }) || isHeldBack;
-      fillSlots();
+      slots.fill();
       return { count: claims.length, exhausted: isShort && !suspects, again, nextDueAt };
     },
     lost(claims) {

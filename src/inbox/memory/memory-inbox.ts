@@ -155,6 +155,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         ? { ready: true }
         : { ready: false, error: new StorageError("inbox-full", "The memory inbox is full.") },
     close: async () => {
+      if (opened === undefined) return;
       const count = store.waiting() + backlog.size;
       if (count > 0)
         host().log.warn(
@@ -162,7 +163,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
           "the memory inbox closed with unhandled jobs: they are lost when this process ends",
         );
       // A claim ends with its owner.
-      if (opened !== undefined) book.orphan(now());
+      book.orphan(now());
       opened = undefined;
       worker = undefined;
     },

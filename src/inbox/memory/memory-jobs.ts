@@ -75,12 +75,12 @@ export function memoryJobs({ store, book, backlog, now, lost, wake, erased }: Me
     erase: async (accountId) => {
       const rows = [...store.rows()].filter(({ event }) => event.accountId === accountId);
       const ended = remove(rows);
-      const others = await erased(accountId, new Set(rows.flatMap(({ event }) => event.subscription ?? [])));
       const unexpanded = new Set(
         [...backlog].filter((deliveryRow) => accountOf(deliveryRow.delivery.body) === accountId),
       );
       backlog.filter((deliveryRow) => !unexpanded.has(deliveryRow));
       for (const deliveryRow of unexpanded) store.endExpansion(deliveryRow);
+      const others = await erased(accountId, new Set(rows.flatMap(({ event }) => event.subscription ?? [])));
       lost(ended);
       wake();
       const deliveries = new Set([...rows.map(({ deliveryRow }) => deliveryRow), ...unexpanded]);
