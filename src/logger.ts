@@ -1,5 +1,7 @@
 import { pino } from "pino";
+import { kindOf } from "./assert.ts";
 import type { Clock, Timer } from "./clock.ts";
+import { UsageError } from "./errors.ts";
 import { catchRejection, describeThrown } from "./thrown.ts";
 
 /** A pino logger, or any object with these methods. */
@@ -18,10 +20,16 @@ export interface Logger {
  * Resolves the `log` option: by default a pino at level info on stderr, or on the console of an edge runtime; silent for `false`. A
  * logger that throws or rejects changes no answer and ends no job. If it fails on an error object, such as pino on a getter that throws,
  * it is called again with the error's readable name and message.
+ * @throws UsageError `option-invalid` for what is no logger: nothing would be logged, and nothing would say so
  */
 export function toLogger(log: Logger | false | undefined): Logger {
   if (log === false) return SILENT;
   const logger = log ?? defaultLogger();
+  if (Object.keys(SILENT).some((level) => typeof logger[level as Level] !== "function"))
+    throw new UsageError(
+      "option-invalid",
+      `createReceiver got log ${kindOf(log)}, expected false, or a logger with debug, info, warn and error.`,
+    );
   const isLogged = (level: Level, facts: object, message: string | undefined): boolean => {
     try {
       const returned: unknown = logger[level](facts, message);
@@ -142,8 +150,8 @@ export function throttledLog(log: Logger, clock: Clock): ThrottledLog {
 
 type Level = keyof Logger;
 
+const SILENT: Logger = eachLevel(() => () => {});
+
 function eachLevel(make: (level: Level) => Logger[Level]): Logger {
   return { debug: make("debug"), info: make("info"), warn: make("warn"), error: make("error") };
 }
-
-const SILENT: Logger = eachLevel(() => () => {});

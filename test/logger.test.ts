@@ -1,3 +1,4 @@
+import { createReceiver, memoryInbox } from "hookline";
 import { expect, onTestFinished, test, vi } from "vitest";
 
 test("without a stderr the log goes to the console", async () => {
@@ -11,6 +12,12 @@ test("without a stderr the log goes to the console", async () => {
     [expect.objectContaining({ level: 40, code: "signature-wrong", msg: "refused a delivery" })],
   ]);
   expect(debugged).not.toHaveBeenCalled();
+});
+
+test.each([true, "debug", {}, { info() {}, warn() {}, error() {} }])("what is no logger is refused: %o", (log) => {
+  expect(() => createReceiver({ secret: "s", inbox: memoryInbox(), log: log as never })).toThrow(
+    /createReceiver got log .*, expected false, or a logger with debug, info, warn and error/,
+  );
 });
 
 /** What bundlers for edge runtimes take in place of pino. Other tests of the process have loaded pino itself. */

@@ -151,6 +151,9 @@ describe("hookline check", () => {
       "200: a GET\nSomething answers 200 to any request at this path",
     ])
       expect(lax.out()).toContain(words);
+    const accepting = check((await serve(answering(204))).url);
+    expect(await accepting.ended).toBe(1);
+    expect(accepting.out()).toContain("204: a delivery without a signature\nThe app lets a missing signature pass");
     const failing = check((await serve(answering(500))).url);
     expect(await failing.ended).toBe(1);
     expect(failing.out()).toContain("a delivery over the limit, a GET\nThe app failed before");

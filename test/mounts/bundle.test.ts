@@ -26,22 +26,22 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./signature": { target: "workers", kib: 8 },
   // zod is most of it: test/client/size.test.ts has the budget without it.
   "./client": { target: "workers", kib: 27.25 },
-  "./subscriptions": { target: "node", kib: 97.75 },
+  "./subscriptions": { target: "node", kib: 98 },
   "./testing": { target: "node", kib: 98.95 },
   "./sync": { target: "node", kib: 98 },
   // No app has it in a bundle; what computes series is a third of it.
   "./emulator": { target: "node", kib: 249.75 },
   "./node": { target: "node", kib: 101 },
   "./express": { target: "node", kib: 101.25 },
-  "./koa": { target: "node", kib: 101 },
+  "./koa": { target: "node", kib: 101.25 },
   "./fastify": { target: "node", kib: 101.25 },
   "./nest": { target: "node", kib: 102 },
-  "./gcp": { target: "node", kib: 101 },
+  "./gcp": { target: "node", kib: 101.25 },
   "./azure": { target: "node", kib: 95.25 },
-  "./aws-lambda": { target: "node", kib: 95.25 },
+  "./aws-lambda": { target: "node", kib: 95.5 },
   "./fetch": { target: "workers", kib: 79.5 },
   "./hono": { target: "workers", kib: 79.75 },
-  "./next": { target: "node", kib: 101.75 },
+  "./next": { target: "node", kib: 102 },
   "./workers": { target: "workers", kib: 79.5 },
   "./sqlite": { target: "node", kib: 120.5 },
   "./sqlite-thread": { target: "node", kib: 20 },
@@ -54,8 +54,8 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./nats": { target: "node", kib: 94.75 },
   // Its page is read from files.
   "./dashboard": { target: "node", kib: 101.25 },
-  "./redis": { target: "node", kib: 93.75 },
-  "./prometheus": { target: "node", kib: 96.25 },
+  "./redis": { target: "node", kib: 94 },
+  "./prometheus": { target: "node", kib: 96.5 },
   // Without `@opentelemetry/api`.
   "./opentelemetry": { target: "node", kib: 96.25 },
 };

@@ -29,7 +29,7 @@ export function causeOf(tried: AnsweredProbe, all: readonly AnsweredProbe[]): Ca
 }
 
 function causeOfRefused({ probe, answer: { status } }: AnsweredProbe): Cause {
-  if (status === 200) return ACKNOWLEDGED[probe.name] ?? NO_LIMIT;
+  if (status >= 200 && status < 300) return ACKNOWLEDGED[probe.name] ?? NO_LIMIT;
   if (status === 422) return causeOfStatus(status, {});
   return status >= 500 ? FAILED_EARLY : ODD_REFUSAL;
 }

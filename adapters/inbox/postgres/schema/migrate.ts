@@ -226,7 +226,7 @@ async function stateOf(queries: Queries, schema: string): Promise<SchemaState> {
 const OUR_TABLES = 4;
 
 function notMade(version: number | undefined, schema: string, { name, schema: option }: SchemaName): StorageError {
-  const fix = `Run the SQL of \`npx hookline inbox migrate --print --schema ${option} --name ${name}\` as the owner of the tables, or leave \`migrate\` out.`;
+  const fix = `Run the SQL of \`npx hookline inbox migrate --print --schema ${option} --name ${name}\` as the owner of the tables, with \`--role\` if the connection has another role, or leave \`migrate\` out.`;
   return version === undefined
     ? new StorageError("schema-missing", `The schema ${quoted(schema)} is not there, and \`migrate\` is false.`, {
         fix,

@@ -117,7 +117,7 @@ function setPragmas(db: DatabaseSync): void {
 }
 
 function toBusyError(cause: unknown, file: string): FileError {
-  return new FileError("file-busy", `Another process holds ${file} exclusively.`, {
+  return new FileError("file-busy", `Another process has ${file} open, and this Node would have to be the only one.`, {
     cause,
     fix: "This Node's SQLite has a bug with several processes on one file: run Node 22.23, 24.15 or newer in all of them, or one process.",
   });
