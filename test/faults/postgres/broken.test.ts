@@ -30,49 +30,56 @@ async function suspend(cluster: Cluster): Promise<void> {
   await cluster.progress(200);
 }
 
+/** What is broken does harm by chance, and seldom where the machine has other work: so it gets some runs. */
+async function untilFound(rules: readonly string[], run: () => Promise<readonly string[]>): Promise<void> {
+  let isFound = false;
+  for (let runs = 0; runs < 5 && !isFound; runs += 1) isFound = (await run()).some((rule) => rules.includes(rule));
+  expect(isFound).toBe(true);
+}
+
 function found(row: string, { wrong, runs }: Awaited<ReturnType<Cluster["giveUp"]>>): readonly string[] {
   const rules = [...new Set(wrong.map((text) => text.split(" ")[0] ?? ""))];
   report(`broken: ${row}`, { runs, wrong: wrong.length, rules: rules.join(" "), first: wrong[0] });
   return rules;
 }
 
-test("without the fence a suspended worker goes on where another one works: the checker says so", async () => {
-  const cluster = await createCluster({ leaseMs: LEASE_MS });
-  await breakFunction(cluster, "work", /and w\.alive/, "");
-  cluster.fill(2, 1);
-  await cluster.load(40);
-  await suspend(cluster);
-  const rules = found("fence", await cluster.giveUp(5_000));
-  expect(rules.some((rule) => ["ORDER", "OVERLAP", "TWICE"].includes(rule))).toBe(true);
-});
+test("without the fence a suspended worker goes on where another one works: the checker says so", () =>
+  untilFound(["ORDER", "OVERLAP", "TWICE"], async () => {
+    const cluster = await createCluster({ leaseMs: LEASE_MS });
+    await breakFunction(cluster, "work", /and w\.alive/, "");
+    cluster.fill(2, 1);
+    await cluster.load(40);
+    await suspend(cluster);
+    return found("fence", await cluster.giveUp(5_000));
+  }));
 
-test("with a cut at the last id of all writers, instead of each, what is committed late is passed over: the checker says so", async () => {
-  const cluster = await createCluster();
-  await breakFunction(cluster, "store", /(base := [^;]*next_block[^;]*;)/, "$1 perform pg_sleep(random() * 0.05);");
-  await breakFunction(
-    cluster,
-    "follow",
-    /job\.writer = moved\.writer/,
-    "job.id > (select coalesce(max((k->>2)::bigint), 0) from jsonb_array_elements(known) as k)",
-  );
-  cluster.fill(2, 1);
-  await cluster.load(40);
-  await cluster.progress(300);
-  const rules = found("vector", await cluster.giveUp(5_000));
-  expect(rules).toContain("LOST");
-});
-
-test("where shards change hands without their owner's doing, both work: the checker says so", async () => {
-  const cluster = await createCluster();
-  cluster.fill(2, 0);
-  await cluster.load(40);
-  await cluster.progress(40);
-  for (let times = 0; times < 3; times += 1) {
-    await cluster.sql.query(
-      "update hookline.shard set owner = (select id from hookline.worker where alive and id <> owner limit 1) where owner is not null",
+test("with a cut at the last id of all writers, instead of each, what is committed late is passed over: the checker says so", () =>
+  untilFound(["LOST"], async () => {
+    const cluster = await createCluster();
+    await breakFunction(cluster, "store", /(base := [^;]*next_block[^;]*;)/, "$1 perform pg_sleep(random() * 0.05);");
+    await breakFunction(
+      cluster,
+      "follow",
+      /job\.writer = moved\.writer/,
+      "job.id > (select coalesce(max((k->>2)::bigint), 0) from jsonb_array_elements(known) as k)",
     );
-    await cluster.progress(100);
-  }
-  const rules = found("hand-over", await cluster.giveUp(5_000));
-  expect(rules.some((rule) => ["ORDER", "OVERLAP", "TWICE"].includes(rule))).toBe(true);
-});
+    cluster.fill(2, 1);
+    await cluster.load(40);
+    await cluster.progress(300);
+    return found("vector", await cluster.giveUp(5_000));
+  }));
+
+test("where shards change hands without their owner's doing, both work: the checker says so", () =>
+  untilFound(["ORDER", "OVERLAP", "TWICE"], async () => {
+    const cluster = await createCluster();
+    cluster.fill(2, 0);
+    await cluster.load(40);
+    await cluster.progress(40);
+    for (let times = 0; times < 3; times += 1) {
+      await cluster.sql.query(
+        "update hookline.shard set owner = (select id from hookline.worker where alive and id <> owner limit 1) where owner is not null",
+      );
+      await cluster.progress(100);
+    }
+    return found("hand-over", await cluster.giveUp(5_000));
+  }));
