@@ -25,9 +25,14 @@ export interface BullmqInboxOptions {
 
 /**
  * For a day, as a receiver does by default, after 20 to 40 s each: BullMQ's own is one attempt, and its exponential backoff has no limit.
- * What has failed stays: failed jobs are the dead letters.
+ * What has failed stays: failed jobs are the dead letters. Without a limit each would keep the errors of all attempts, a megabyte or two.
  */
-const JOB_OPTIONS = { attempts: 2_880, backoff: { type: "fixed", delay: 40_000, jitter: 0.5 }, removeOnComplete: true };
+const JOB_OPTIONS = {
+  attempts: 2_880,
+  backoff: { type: "fixed", delay: 40_000, jitter: 0.5 },
+  removeOnComplete: true,
+  stackTraceLimit: 3,
+};
 
 /**
  * Stores deliveries as jobs of BullMQ, each tried for a day, unless the queue's `defaultJobOptions` say otherwise. An acknowledged

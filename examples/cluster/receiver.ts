@@ -21,6 +21,6 @@ server.listen(Number(port), () => {
 
 process.once("SIGTERM", () => {
   server.close(() => void receiver.close().then(() => process.exit()));
-  server.closeIdleConnections();
+  setTimeout(() => server.closeAllConnections(), 5_000).unref();
 });
 process.once("disconnect", () => process.exit());

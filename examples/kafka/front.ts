@@ -25,5 +25,5 @@ server.listen(Number(port), () => {
 
 process.once("SIGTERM", () => {
   server.close(() => void receiver.close().then(() => producer.close()));
-  server.closeIdleConnections();
+  setTimeout(() => server.closeAllConnections(), 5_000).unref();
 });

@@ -13,4 +13,7 @@ const receiver = createReceiver({ secret, inbox: bullmqInbox(queue) });
 
 const server = createServer(nodeReceiver(receiver, { path: "/webhooks" }));
 server.listen(port, () => console.log(`listening on http://localhost:${port}/webhooks`));
-process.once("SIGTERM", () => server.close(() => void receiver.close().then(() => queue.close())));
+process.once("SIGTERM", () => {
+  server.close(() => void receiver.close().then(() => queue.close()));
+  setTimeout(() => server.closeAllConnections(), 5_000).unref(); // those that are busy
+});

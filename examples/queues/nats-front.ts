@@ -21,4 +21,7 @@ const receiver = createReceiver({ secret, inbox: natsInbox(jetstream(connection)
 
 const server = createServer(nodeReceiver(receiver, { path: "/webhooks" }));
 server.listen(port, () => console.log(`listening on http://localhost:${port}/webhooks`));
-process.once("SIGTERM", () => server.close(() => void receiver.close().then(() => connection.close())));
+process.once("SIGTERM", () => {
+  server.close(() => void receiver.close().then(() => connection.close()));
+  setTimeout(() => server.closeAllConnections(), 5_000).unref(); // those that are busy
+});

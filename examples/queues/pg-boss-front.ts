@@ -17,4 +17,7 @@ const receiver = createReceiver({ secret, inbox: pgBossInbox(boss, { queue: "del
 
 const server = createServer(nodeReceiver(receiver, { path: "/webhooks" }));
 server.listen(port, () => console.log(`listening on http://localhost:${port}/webhooks`));
-process.once("SIGTERM", () => server.close(() => void receiver.close().then(() => boss.stop())));
+process.once("SIGTERM", () => {
+  server.close(() => void receiver.close().then(() => boss.stop()));
+  setTimeout(() => server.closeAllConnections(), 5_000).unref(); // those that are busy
+});

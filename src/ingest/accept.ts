@@ -1,3 +1,4 @@
+import { kindOf } from "../assert.ts";
 import { ClosedError, fixOf, HooklineError, SignatureError, StorageError, UsageError } from "../errors.ts";
 import { fromStored, type IdentifiedDelivery, type StoredDelivery } from "../inbox/port/delivery.ts";
 import { parseDocument, type Document } from "../protocol/envelope.ts";
@@ -94,6 +95,11 @@ export function createAccept(deps: AcceptDeps): Accept {
   }
 
   return async (deliveries) => {
+    if (!Array.isArray(deliveries))
+      throw new UsageError(
+        "delivery-invalid",
+        `accept() got ${kindOf(deliveries)}, expected a list of stored deliveries.`,
+      );
     const results: PromiseSettledResult<void>[] = [];
     for (const part of partsOf(deliveries)) {
       try {

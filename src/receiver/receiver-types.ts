@@ -169,7 +169,7 @@ export interface Receiver<out K extends StorageKind = StorageKind> {
    * with `signature-invalid` or `delivery-invalid` will never be accepted: put it aside. Let the queue deliver the rest again.
    * A look-up of secrets gets the `source` and the stored headers, and an empty path.
    * @returns one result a delivery, in order; its reason is a SignatureError `signature-invalid`, a UsageError `delivery-invalid`, a StorageError, a ClosedError `closed`, or a HooklineError with the code of a refused request
-   * @throws UsageError `accept-forwards` on a receiver with `forwardInbox`
+   * @throws UsageError `accept-forwards` on a receiver with `forwardInbox`, `delivery-invalid` for what is no list
    */
   accept(deliveries: readonly StoredDelivery[]): Promise<readonly PromiseSettledResult<void>[]>;
   /** `close()`, for `await using`. */

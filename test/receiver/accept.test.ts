@@ -243,3 +243,12 @@ test("a receiver with forwardInbox accepts nothing: behind it is another queue",
     code: "accept-forwards",
   });
 });
+
+test.each([{}, "a body", undefined])("accept() of %o, which is no list, says what it expects", async (given) => {
+  const { receiver } = rig();
+  await expect(receiver.accept(given as never)).rejects.toMatchObject({
+    name: "UsageError",
+    code: "delivery-invalid",
+    message: expect.stringMatching(/^accept\(\) got .*, expected a list of stored deliveries/),
+  });
+});

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { completionOf, type Claim, type CompletedCall, type Transactional } from "../../../src/adapter.ts";
 import { HooklineError, type Context } from "../../../src/index.ts";
 import type { Queries } from "./connection/pool.ts";
+import { toStorageError } from "./connection/to-storage-error.ts";
 import { DATABASE, transactionLockOf } from "./schema/tables.ts";
 import type { TransactionLike } from "./transaction-like.ts";
 
@@ -11,6 +12,7 @@ import type { TransactionLike } from "./transaction-like.ts";
  * @param ctx the handler's own
  * @param tx a client of `pg` with an open transaction, or what `fromKysely` and the others make of another library's
  * @throws HooklineError `claim-lost` when the jobs were taken away: the transaction must roll back
+ * @throws StorageError `permission-missing` when the transaction's role lacks rights on the inbox's tables
  * @throws HooklineError `not-transactional` for a context of another inbox, of `receiver.handle` or of a test, and where no transaction is
  *   open, as on a pool, or it is in another database: nothing was changed
  * @example
@@ -76,7 +78,7 @@ export function createTransactions({ ident, queries, claimed, completed, pause }
       await transaction.query(MARK_SQL, [mark]);
       completed(call.claim);
       const given = JSON.stringify({ worker, database, jobs: places, mark });
-      const { rows } = await transaction.query(completeSql(ident()), [given]);
+      const { rows } = await settleIn(transaction, completeSql(ident()), given);
       const [row] = rows as readonly { readonly gone: number; readonly open: number; readonly database: string }[];
       if (Number(row?.open) !== 1) throw noTransaction();
       if (row?.database !== database) throw otherDatabase(row?.database, database);
@@ -101,6 +103,20 @@ export function createTransactions({ ident, queries, claimed, completed, pause }
     const ids = new Set(jobs.map(({ id }) => Number(id)));
     const own = claimed(claim)?.rows.filter(({ id }) => ids.has(id));
     return own?.map(({ shard, id }) => [shard, id] as const);
+  }
+}
+
+/** @throws StorageError `permission-missing`; any other error as it is: the application may know it by its fields */
+async function settleIn(
+  transaction: Parameters<Transactional["complete"]>[1],
+  sql: string,
+  given: string,
+): Promise<{ readonly rows: readonly unknown[] }> {
+  try {
+    return await transaction.query(sql, [given]);
+  } catch (error) {
+    const known = toStorageError(error, "statement");
+    throw known.code === "permission-missing" ? known : error;
   }
 }
 

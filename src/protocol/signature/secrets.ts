@@ -49,7 +49,7 @@ export function toKeys(secret: Secret | readonly Secret[] | undefined): readonly
   if (secret.length === 0) throw missing("The signing secrets are an empty list.");
   // By its number: `map` would pass over a hole.
   return Array.from(secret, (one, index) =>
-    keyOf(one, { name: `secret-${index + 1}`, where: `Item ${index} of the signing secrets` }),
+    keyOf(one, { name: `secret-${index + 1}`, where: `Signing secret ${index + 1}` }),
   );
 }
 

@@ -71,6 +71,15 @@ export const PROBLEMS = {
       "Within the last 10 minutes a parser read bodies before the mount: those deliveries get 500 each time they are redelivered.",
     fix: REFUSALS["body-consumed"].fix,
   },
+  "all-signatures-invalid": {
+    message:
+      "Within the last 10 minutes requests were refused for their signature, and no valid one came between them.",
+    fix: "Check the secret, and that no proxy changes headers or body; `hookline explain` names the mistake.",
+  },
+  "clock-skew": {
+    message: "Within the last 10 minutes several requests were too old or from the future.",
+    fix: "Set this machine's clock; if it is right, the requests are replays, or older than `maxAgeSeconds` allows.",
+  },
   "body-too-large": {
     message:
       "Within the last 10 minutes bodies were over `maxBodyBytes`: those deliveries get 413 each time they are redelivered.",
@@ -106,15 +115,6 @@ export const PROBLEMS = {
   internal: {
     message: "Within the last 10 minutes a function in this receiver's options threw: those deliveries got 503.",
     fix: "See the cause in the log; nothing was acknowledged.",
-  },
-  "all-signatures-invalid": {
-    message:
-      "Within the last 10 minutes requests were refused for their signature, and no valid one came between them.",
-    fix: "Check the secret, and that no proxy changes headers or body; `hookline explain` names the mistake.",
-  },
-  "clock-skew": {
-    message: "Within the last 10 minutes several requests were too old or from the future.",
-    fix: "Set this machine's clock; if it is right, the requests are replays, or older than `maxAgeSeconds` allows.",
   },
   "unsubscribe-limit-reached": {
     message:
@@ -163,7 +163,7 @@ export const PROBLEMS = {
   "inbox-reopened": {
     message:
       "Within the last hour the file of the inbox was reopened: a write failed, its thread ended, or the file was replaced.",
-    fix: "Check the disk and the cause in the log; deliveries in doubt got 503 and are redelivered.",
+    fix: "See the cause in the log: after `file-replaced` find the file that was moved away, with all that waited in it; otherwise check the disk. Deliveries in doubt got 503 and are redelivered.",
   },
   "inode-unreliable": {
     message:

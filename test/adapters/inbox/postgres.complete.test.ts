@@ -134,6 +134,21 @@ describe("without an open transaction nothing is ended, and the call says so:", 
   }
 });
 
+test("a transaction of a role without rights on the tables is told how to get them", async () => {
+  const { transactions, call } = claiming([11]);
+  const role = "hookline_test_nobody";
+  await pool.query(`do $$ begin create role ${role}; exception when duplicate_object then end $$`);
+  const client = await transaction(`set local role ${role}`);
+  await expect(transactions.complete(call, client)).rejects.toMatchObject({
+    name: "StorageError",
+    code: "permission-missing",
+    message: expect.stringContaining("inbox migrate --print --role ROLE"),
+    cause: { code: "42501" },
+  });
+  await client.query("rollback");
+  expect(await jobs()).toEqual([11, 12, 13]);
+});
+
 test("a transaction in another database, of the same schema and ids, ends nothing there, and the call says so", async () => {
   const tenant = await newDatabase();
   const other = createPool({ connection: { ...tenant }, max: 1, applicationName: "hookline test" });

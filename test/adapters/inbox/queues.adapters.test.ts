@@ -50,6 +50,7 @@ describe("BullMQ", () => {
     const [[one], , [other]] = added as [(typeof added)[0], (typeof added)[0], (typeof added)[0]];
     expect(one?.opts).toMatchObject({
       attempts: 2_880,
+      stackTraceLimit: 3,
       backoff: { delay: 40_000 },
       removeOnComplete: true,
       jobId: one?.data.id,

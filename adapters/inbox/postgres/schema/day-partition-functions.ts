@@ -84,9 +84,9 @@ begin
     where one.day = of_day and one.id = any (ids)) as d
   where d.before < ${BYTES};
   update ${ident}.delivery set day = ${KEPT_DAY} where day = of_day and id = any (few);
-  update ${ident}.job_list set day = ${KEPT_DAY} where day = of_day and delivery = any (few);
-  -- The lists of their jobs go where this says.
+  -- The lists of their jobs go where this says. What is being expanded is waited for: its list comes into the old day, and is moved behind it.
   update ${ident}.unexpanded set day = ${KEPT_DAY} where day = of_day and delivery = any (few);
+  update ${ident}.job_list set day = ${KEPT_DAY} where day = of_day and delivery = any (few);
   return exists (select from ${ident}.delivery where day = of_day and id = any (ids));
 end $$;`;
 }

@@ -1,7 +1,7 @@
 import { endedCountsOf, OF_GROUP } from "./ended-counts.ts";
 
 /** What a schema has that this Hookline made. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** A lane's jobs are in one shard, and a shard is worked by one process. The last one is not of lanes: its owner expands deliveries. */
 export const SHARDS = 64;
@@ -66,7 +66,7 @@ export function makePublishable(ident: string): string {
   ${keyValuesOf(ident)}`;
 }
 
-/** Version 4: the functions alone. A step can be seen in the locks of the server. */
+/** Versions 4 and 5: the functions alone. A step can be seen in the locks of the server; lists of jobs move with their deliveries. */
 export const changeFunctions = (): string => "null;";
 
 /** Texts of other modules, such as the tokens of delta syncs. key: a hash of the text's own, since an index takes no text of more than 2.7 kB. account: with which it is erased, if with any. */

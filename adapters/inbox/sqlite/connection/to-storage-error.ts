@@ -24,7 +24,7 @@ export function toStorageError(error: TaskError, file = "The inbox file"): Stora
       });
     case CODE.corrupt:
     case CODE.notADatabase:
-      return fileCorrupt(detail);
+      return fileCorrupt(file, detail);
     case CODE.full:
       return diskFull(detail);
     default:
@@ -37,9 +37,9 @@ export function isDoubtful(error: TaskError): boolean {
   return DOUBTFUL.has(primaryCode(error));
 }
 
-function fileCorrupt(detail: string): StorageError {
-  return new StorageError("file-corrupt", `The inbox file is damaged, and is left as it is. ${detail}`, {
-    fix: "Stop all processes on it and copy it with the files beside it; then repair it as `docs/operate/storage.md` says, or restore a backup.",
+function fileCorrupt(file: string, detail: string): StorageError {
+  return new StorageError("file-corrupt", `${file} is damaged, or no inbox, and is left as it is. ${detail}`, {
+    fix: "Check its path. If it is the inbox, stop all processes on it and copy it with the files beside it; then repair it as `docs/operate/storage.md` says, or restore a backup.",
   });
 }
 
