@@ -60,7 +60,10 @@ export function sqsInbox(client: SqsClientLike, options: SqsInboxOptions): Inbox
   assertOptions("sqsInbox", options, { queueUrl: true, group: true });
   const { queueUrl } = options;
   if (typeof queueUrl !== "string" || !URL.canParse(queueUrl))
-    throw new UsageError("option-invalid", `sqsInbox got queueUrl ${kindOf(queueUrl)}, expected the URL of a queue.`);
+    throw new UsageError(
+      "option-invalid",
+      `sqsInbox got queueUrl ${typeof queueUrl === "string" ? `"${queueUrl}"` : kindOf(queueUrl)}, expected the URL of a queue.`,
+    );
   assertGroupBy("sqsInbox", options.group);
   const isFifo = queueUrl.endsWith(".fifo");
   const group = options.group ?? (isFifo ? "account" : undefined);

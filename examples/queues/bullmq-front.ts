@@ -6,7 +6,7 @@ import { bullmqInbox } from "hookline/bullmq";
 import { nodeReceiver } from "hookline/node";
 
 const { SIGNING_SECRET: secret, REDIS_URL: url = "redis://127.0.0.1:6379", PORT: port = 3000 } = process.env;
-// While Redis is away, a delivery gets 503 at once. The client must not keep it and add it later: the service sends it again.
+// While Redis is away, a delivery gets 503. The client must not keep it and add it later: the service sends it again.
 const queue = new Queue("deliveries", { connection: { url, enableOfflineQueue: false } });
 queue.on("error", (error) => console.error(error.message));
 const receiver = createReceiver({ secret, inbox: bullmqInbox(queue) });

@@ -12,4 +12,7 @@ await receiver.start();
 const options = { connection: { url }, concurrency: 100, maxStalledCount: 1_000 };
 const worker = new Worker("deliveries", bullmqProcessor(receiver), options);
 worker.on("error", (error) => console.error(error.message));
-process.once("SIGTERM", () => void worker.close().then(() => receiver.close()));
+process.once("SIGTERM", () => {
+  void worker.close().then(() => receiver.close());
+  setTimeout(() => process.exit(1), 30_000).unref(); // while Redis is away, the worker waits for it
+});

@@ -37,7 +37,7 @@ export function signedDelivery(
   event: Sendable | { readonly validationToken: string },
   { secret, at, url = "/webhooks" }: SigningOptions & { url?: string | undefined },
 ): SignedDelivery {
-  const isHandshake = "validationToken" in event;
+  const isHandshake = typeof event === "object" && "validationToken" in event;
   const body = isHandshake ? new Uint8Array(0) : toBody(event);
   const target = new URL(url, "http://localhost");
   if (isHandshake) target.searchParams.append("validationToken", event.validationToken);

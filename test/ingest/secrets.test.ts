@@ -18,9 +18,9 @@ describe("without a secret", () => {
     // oxlint-disable-next-line no-sparse-arrays -- a mistake that a test is about
     ["a list with a hole", [SECRET, , SECRET], "Signing secret 2 is undefined"],
     ["a list in a list", [[SECRET]], "Signing secret 1 is a list"],
-    ["a name with an empty value", { name: "old", value: "" }, "value of the signing secret is an empty text"],
-    ["a value that is no text", { name: "old", value: 5 }, "value of the signing secret is 5"],
-    ["a value that is bytes", [{ name: "old", value: bytes }], "value of signing secret 1 is a Buffer"],
+    ["a name with an empty value", { name: "old", value: "" }, 'value of the signing secret ("old") is an empty text'],
+    ["a value that is no text", { name: "old", value: 5 }, 'value of the signing secret ("old") is 5'],
+    ["a value that is bytes", [{ name: "old", value: bytes }], 'value of signing secret 1 ("old") is a Buffer'],
     ["a name that is none", { name: 5, value: SECRET }, "The signing secret has the name 5"],
     [
       "a Buffer, as readFile gives it",

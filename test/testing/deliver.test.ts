@@ -120,7 +120,7 @@ describe("deliver", () => {
     });
     await expect(deliver(receiver, { payloads: [] } as never, { secret })).rejects.toMatchObject({
       code: "events-not-combinable",
-      message: expect.stringContaining("got an object without a `type`") as string,
+      message: expect.stringContaining("got something without a `type`") as string,
     });
     expect(receiver.stats().stored).toBe(0);
   });

@@ -27,7 +27,7 @@ export function toWire(sendable: AnyEvent | readonly AnyEvent[]): unknown {
   const [first] = events;
   if (first === undefined) throw notCombinable("got no event, expected at least one");
   if (!events.every(({ type }: Partial<AnyEvent>) => typeof type === "string"))
-    throw notCombinable("got an object without a `type`, which is no event");
+    throw notCombinable("got something without a `type`, which is no event");
   if (first.type === "unknown") return alone(events, toUnknown(first));
   const { subscription, resource, accountId } = first;
   const envelope = { subscription, resource, accountId };

@@ -57,7 +57,7 @@ export function toKeys(secret: Secret | readonly Secret[] | undefined): readonly
 function keyOf(secret: Secret | undefined, { name, where }: { readonly name: string; readonly where: string }): Key {
   if (!isNamed(secret)) return toKey(textOf(secret, where), name);
   if (typeof secret.name !== "string") throw missing(`${where} has the name ${kindOf(secret.name)}, expected a text.`);
-  return toKey(textOf(secret.value, `The value of ${where.toLowerCase()}`), secret.name);
+  return toKey(textOf(secret.value, `The value of ${where.toLowerCase()} ("${secret.name}")`), secret.name);
 }
 
 function isNamed(secret: unknown): secret is Exclude<Secret, string> {

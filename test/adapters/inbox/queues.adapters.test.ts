@@ -407,7 +407,10 @@ test("options that cannot be are refused, with what was got and what is expected
     () => pgBossInbox({ insert: async () => {} }, { queue: "q", singleton: true } as never),
     'got "singleton", which is no option',
   );
-  refused(() => sqsInbox({ send: async () => {} }, { queueUrl: "deliveries" }), "expected the URL of a queue");
+  refused(
+    () => sqsInbox({ send: async () => {} }, { queueUrl: "deliveries" }),
+    'queueUrl "deliveries", expected the URL of a queue',
+  );
   refused(
     () => sqsInbox({ send: async () => {} }, { queueUrl: "https://sqs.test/1/q", url: "x" } as never),
     'got "url", which is no option',

@@ -38,6 +38,8 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
   const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
   /** With the lanes that they are for: those of a replaced file have the same ids. */
   let cache: { readonly lanes: Lanes; readonly recent: RecentDeliveries } | undefined;
+  /** Of settlements that are not answered yet. */
+  const answers = new Map<Claim, Promise<boolean[]>>();
 
   async function begin(runs: readonly ClaimRecord<Row>[], lanes: Lanes): Promise<Begun> {
     if (cache?.lanes !== lanes) cache = { lanes, recent: createRecentDeliveries() };
@@ -146,27 +148,40 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     }
   }
 
+  async function settleNow(settlements: readonly Settlement[]): Promise<boolean[]> {
+    const { lanes } = workerState;
+    const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
+    let refused: ReadonlySet<number>;
+    try {
+      refused = new Set(await commits.add("settle", toSettleRecord(plans, settlements)));
+    } catch (error) {
+      for (const { claim } of settlements) lanes.handlerEnded(claim, now());
+      if ((error as StorageError).code === "epoch-stale") return settlements.map(() => false);
+      for (const plan of plans) if (plan !== undefined) lanes.mayNotHold(plan);
+      throw error;
+    }
+    const jobIds = [...refused].map(String);
+    if (jobIds.length > 0)
+      host().log.error(
+        { code: "settle-refused", jobIds },
+        "jobs are dead, because what became of them could not be stored",
+      );
+    return plans.map((plan) => plan !== undefined && lanes.holds(asStored(plan, refused), now()));
+  }
+
   return {
     claim: claimJobs,
-    async settle(settlements) {
-      const { lanes } = workerState;
-      const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
-      let refused: ReadonlySet<number>;
-      try {
-        refused = new Set(await commits.add("settle", toSettleRecord(plans, settlements)));
-      } catch (error) {
-        for (const { claim } of settlements) lanes.handlerEnded(claim, now());
-        if ((error as StorageError).code === "epoch-stale") return settlements.map(() => false);
-        for (const plan of plans) if (plan !== undefined) lanes.mayNotHold(plan);
-        throw error;
-      }
-      const jobIds = [...refused].map(String);
-      if (jobIds.length > 0)
-        host().log.error(
-          { code: "settle-refused", jobIds },
-          "jobs are dead, because what became of them could not be stored",
-        );
-      return plans.map((plan) => plan !== undefined && lanes.holds(asStored(plan, refused), now()));
+    settle(settlements) {
+      // One that hangs comes again: while it may still hold, and may still fail, the claim is not lost.
+      const earlier = settlements.flatMap(({ claim }) => answers.get(claim) ?? []);
+      const answer =
+        earlier.length === 0 ? settleNow(settlements) : Promise.allSettled(earlier).then(() => settleNow(settlements));
+      for (const { claim } of settlements) answers.set(claim, answer);
+      const answered = (): void => {
+        for (const { claim } of settlements) if (answers.get(claim) === answer) answers.delete(claim);
+      };
+      answer.then(answered, answered);
+      return answer;
     },
   };
 }
@@ -215,7 +230,7 @@ interface RecentDeliveries {
   trim(): void;
 }
 
-const RECENT_BYTES = 4 * 1024 * 1024;
+const RECENT_BYTES = 16 * 1024 * 1024;
 
 function createRecentDeliveries(): RecentDeliveries {
   const deliveries = new Map<number, Delivery>();
