@@ -27,7 +27,7 @@ describe("hookline inbox on PostgreSQL", () => {
     expect(password).not.toBe("");
     expect(told.out).not.toContain(password);
     const [stats] = jsonOf((await inbox(`${database}?application_name=x`, "stats --json")).out);
-    expect(stats).toMatchObject({ receiver: "default", schemaVersion: 4, isWorkedOn: false, workers: 0, dead: 1 });
+    expect(stats).toMatchObject({ receiver: "default", schemaVersion: 5, isWorkedOn: false, workers: 0, dead: 1 });
     expect(stats?.["database"]).toMatch(new RegExp(`${pathname}$`));
     for (const size of ["jobBytes", "deliveryBytes", "tableBytes", "databaseBytes"])
       expect(stats?.[size]).toBeGreaterThan(8_000);

@@ -47,6 +47,9 @@ export interface SqliteOptions {
   readonly freeBytesIn?: FreeDiskOptions["freeBytesIn"];
 }
 
+/** While its thread is busy for longer, another process may have lifted a tombstone, unseen: none is used then, milliseconds. */
+const UNSEEN_MS = 250;
+
 /** The port on an SQLite file: SQL is the truth, lanes are in the memory of the process that works. */
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
   const { file, isReadOnly = false, threadUrl, setTimer, freeBytesIn } = options;
@@ -95,7 +98,11 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     distrust: thread.distrust,
   });
   const subscriptions = createFileSubscriptions(commits);
-  const tombstones = createTombstones(commits, now, () => thread.failure() === undefined);
+  const tombstones = createTombstones(
+    commits,
+    now,
+    () => thread.failure() === undefined,
+  );
   const pauses = createPauses(
     {
       read: () => commits.add("pauses", undefined),

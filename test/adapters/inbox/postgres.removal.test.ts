@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { createPostgresJobs } from "../../../adapters/inbox/postgres/jobs/admin.ts";
 import { mail, nobodys, notice, ofBody, one, raw } from "../../suites/inbox/deliveries.ts";
 import { watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -165,6 +166,35 @@ describe("erase", () => {
       await Promise.all(["delivery", "job_list", "unexpanded", "subscription"].map((table) => countIn(tables, table))),
     ).toEqual([2, 0, 1, 1]);
     expect(await worker.step([running])).toEqual([]);
+  });
+
+  test("what is expanded after it has begun goes, too", async () => {
+    const tables = await openTables();
+    const { pool, ident } = tables;
+    const { writer, store, expand } = tables.join();
+    const worker = await tables.work();
+    const late = mail(["later"], { accountId: 7 });
+    const [id = ""] = await store(raw(late));
+    let isExpanded = false;
+    const query: typeof pool.query = async (text, values) => {
+      const rows = await pool.query(text, values);
+      if (text.includes("last_value") && !isExpanded) {
+        isExpanded = true;
+        await expand(worker.id, { id, events: late.events, cursor: undefined });
+      }
+      return rows as never;
+    };
+    const jobs = createPostgresJobs({
+      ident: () => ident,
+      pool: { ...pool, query },
+      writer,
+      fold() {},
+      changed: async () => {},
+    });
+    expect((await jobs.erase(7)).count).toBe(1);
+    expect(await Promise.all(["delivery", "job", "job_list"].map((table) => countIn(tables, table)))).toEqual([
+      0, 0, 0,
+    ]);
   });
 
   test("what an older version expanded without noting the account that its body names goes, too", async () => {

@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { openThread } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import { StorageError } from "../../../src/errors.ts";
+import { mail } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
 import { onDisk } from "./on-disk.ts";
 
@@ -39,4 +40,19 @@ test("none is found while the file cannot be opened: another process may have li
   await clock.advance(60_000);
   await isReady();
   expect(inbox.tombstones.find(5, "crm")).toMatchObject({ reason: "gone" });
+});
+
+test("none is found while the thread is busy for long: what another process lifts meanwhile is not seen", async () => {
+  const { inbox, file } = await onDisk();
+  await inbox.tombstones.put({ subscription: 5, source: undefined, reason: "gone" });
+  const found = () => inbox.tombstones.find(5, "crm");
+  const other = new DatabaseSync(file);
+  onTestFinished(() => other.close());
+  other.exec("BEGIN IMMEDIATE");
+  expect(found()).toMatchObject({ reason: "gone" });
+  const stored = inbox.store([mail(["a"])]);
+  await eventually(() => expect(found()).toBeUndefined());
+  other.exec("COMMIT");
+  await stored;
+  await eventually(() => expect(found()).toMatchObject({ reason: "gone" }));
 });

@@ -133,7 +133,7 @@ async function* deliveriesOf(
 ): AsyncGenerator<readonly number[]> {
   const sources = [
     `select id as place, id, jobs from ${ident}.delivery where account = $1 and id > $2 and id <= $3 order by id`,
-    `select first_job as place, delivery as id, jobs from ${ident}.job_list where account = $1 and first_job > $2 and first_job <= $3 order by first_job`,
+    `select first_job as place, delivery as id, jobs from ${ident}.job_list where account = $1 and first_job > $2 and delivery <= $3 order by first_job`,
   ];
   for (const source of sources)
     for (let after = 0; ;) {
