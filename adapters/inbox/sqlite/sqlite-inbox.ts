@@ -98,11 +98,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     distrust: thread.distrust,
   });
   const subscriptions = createFileSubscriptions(commits);
-  const tombstones = createTombstones(
-    commits,
-    now,
-    () => thread.failure() === undefined,
-  );
+  const tombstones = createTombstones(commits, now, () => thread.failure() === undefined);
   const pauses = createPauses(
     {
       read: () => commits.add("pauses", undefined),

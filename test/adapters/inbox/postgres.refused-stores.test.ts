@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mail, raw, type FullDelivery } from "../../suites/inbox/deliveries.ts";
+import { mail, notice, raw, type FullDelivery } from "../../suites/inbox/deliveries.ts";
 import { claimAll, done, findAll, recordsOf, storeAll } from "../../suites/inbox/verbs.ts";
 import { openProcesses } from "./postgres-processes.ts";
 
@@ -134,3 +134,20 @@ test("rows of thousands of writers, as a connection that breaks again and again 
     expect(recordsOf(await claimAll(inbox))).toEqual([[id]]);
   }
 });
+
+test.each(["XX002", "58030", "42501"])(
+  "a delivery that needs a table that fails with %s is refused alone, and the process stays ready",
+  async (code) => {
+    const { start, sql } = await openProcesses();
+    const { inbox } = await start();
+    await sql.query(`create function hookline.fail() returns trigger language plpgsql as $$ begin raise exception using errcode = '${code}', message = 'broken'; end $$;
+      create trigger fail before insert or update on hookline.subscription for each row execute function hookline.fail()`);
+    const results = await inbox.store([mail(["a"]), notice("in trouble"), mail(["b"])]);
+    expect(results.map((result) => (result instanceof Error ? "refused" : "stored"))).toEqual([
+      "stored",
+      "refused",
+      "stored",
+    ]);
+    expect(inbox.ready()).toEqual({ ready: true });
+  },
+);

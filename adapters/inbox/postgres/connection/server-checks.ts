@@ -58,7 +58,7 @@ function flawOf(server: Server): StorageError | undefined {
     });
   if (server.isReadOnly)
     return new StorageError("server-read-only", "The role or the database only reads: `transaction_read_only` is on.", {
-      fix: "Run `alter role CURRENT_USER set default_transaction_read_only = off`, or connect to the primary.",
+      fix: "Run `begin read write; alter role CURRENT_USER set default_transaction_read_only = off; commit`, or connect to the primary.",
     });
   if (!server.isNeon)
     for (const [name, value] of [

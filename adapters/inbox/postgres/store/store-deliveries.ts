@@ -9,7 +9,7 @@ import {
   type StoreResult,
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
-import { isLockOn, isLockTimeout, isRefusal } from "../connection/to-storage-error.ts";
+import { isCancelled, isLockOn, isLockTimeout, isOfTable, isRefusal } from "../connection/to-storage-error.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { encodeDeliveries, encodeExpansions, tidied, type EncodedBatch } from "./encode-batch.ts";
 import { nextPart, ofPieces, toPieces } from "./expansion-pieces.ts";
@@ -97,11 +97,12 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       batch = withSeen(encodeDeliveries(mayExpand ? given.map(unlessAnothers) : given, mayExpand, times()));
       output = await storeBatch(batch, given.length);
     } catch (error) {
-      if (isLockTimeout(error)) {
+      if (isOfTable(error) && !isCancelled(error) && !isRefusal(error)) {
         const [tables = "", ...others] = new Set(given.map(tablesOf));
         if (others.length > 0) return storeApart(given);
         // None: it waited with those that it had when it began, and perhaps there is no room to expand any more.
-        if (tables !== "" && isLockOn(Object.values(SIDE_TABLES), error)) refuseNext(tables, toFailure(error));
+        if (tables !== "" && isLockTimeout(error) && isLockOn(Object.values(SIDE_TABLES), error))
+          refuseNext(tables, toFailure(error));
       }
       const isOfTheServer = error instanceof StorageError && !isRefusal(error);
       if (given.length > 1 && !isOfTheServer) {
@@ -135,7 +136,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       .join(" ");
   }
 
-  /** Others hold a lock on a table, which perhaps only some need. Those that need least come first, and one lock is waited for. */
+  /** A table is broken, or others hold a lock on it, which perhaps only some need. Those that need least come first, and one lock is waited for. */
   async function storeApart(given: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
     const results: (StoreResult | StorageError)[] = [];
     let held: StorageError | undefined;
