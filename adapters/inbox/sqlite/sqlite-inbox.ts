@@ -98,7 +98,11 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     distrust: thread.distrust,
   });
   const subscriptions = createFileSubscriptions(commits);
-  const tombstones = createTombstones(commits, now, () => thread.failure() === undefined);
+  const tombstones = createTombstones(
+    commits,
+    now,
+    () => thread.failure() === undefined && !thread.isBusyFor(UNSEEN_MS),
+  );
   const pauses = createPauses(
     {
       read: () => commits.add("pauses", undefined),

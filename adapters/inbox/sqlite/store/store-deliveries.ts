@@ -23,7 +23,7 @@ import { IS_READABLE } from "../thread/unusable-rows.ts";
 export interface DeliveryOperations {
   /** @param bytes of the batch */
   store(input: StoreInput, bytes: Uint8Array): StoreOutput;
-  /** Undefined where there is nothing to expand any more. */
+  /** Undefined where there is nothing to expand any more, or an older delivery waits, whose own expansion failed: none overtakes it. */
   expand(input: ExpandInput): ExpandOutput | undefined;
   /** Those that can be read. */
   deliveries(ids: readonly number[]): DeliveryRow[];
@@ -87,6 +87,9 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
     unexpanded:
       db.prepare(/* sql */ `SELECT ${row}, cursor FROM unexpanded CROSS JOIN delivery ON delivery.id = unexpanded.delivery WHERE ${IS_READABLE} AND ${isNumber("cursor")}
        ORDER BY unexpanded.delivery LIMIT ?`),
+    oldest:
+      db.prepare(/* sql */ `SELECT unexpanded.delivery = ? AS isOldest FROM unexpanded CROSS JOIN delivery ON delivery.id = unexpanded.delivery
+       WHERE ${IS_READABLE} AND ${isNumber("cursor")} ORDER BY unexpanded.delivery LIMIT 1`),
     seen: db.prepare("SELECT 1 FROM dedupe WHERE key = ? AND seen_at > ?"),
     remember: db.prepare(
       "INSERT INTO dedupe VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET seen_at = max(seen_at, excluded.seen_at)",
@@ -188,7 +191,7 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
     expand({ id, cursor, at, ...given }) {
       // Erased in the meantime, or expanded by a commit whose outcome was not known: nothing is made of it.
       const stored = sql.cursor.get(id) === undefined ? undefined : sql.origin.get(id);
-      if (stored === undefined) return undefined;
+      if (stored === undefined || sql.oldest.get(id)?.["isOldest"] !== 1) return undefined;
       const { receivedAt, sentAt, source } = stored as unknown as Pick<Origin, "receivedAt" | "sentAt" | "source">;
       const firstJob = state.nextId(given.states.length);
       const { list, seen } = make(given, { delivery: id, firstJob, receivedAt, sentAt, source, at });

@@ -151,6 +151,7 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
   async function settleNow(settlements: readonly Settlement[]): Promise<boolean[]> {
     const { lanes } = workerState;
     const plans = settlements.map(({ claim, outcomes }) => lanes.plan(claim, outcomes, now()));
+    if (plans.every((plan) => plan === undefined)) return plans.map(() => false);
     let refused: ReadonlySet<number>;
     try {
       refused = new Set(await commits.add("settle", toSettleRecord(plans, settlements)));
