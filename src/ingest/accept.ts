@@ -62,7 +62,7 @@ export function createAccept(deps: AcceptDeps): Accept {
       "signature-invalid",
       `accept() got a delivery whose signature does not hold (${problem}, id ${JSON.stringify(id)}). ${SIGNATURE_PROBLEMS[problem].message}`,
       {
-        fix: "Do not deliver it again: put it aside, and look for what wrote it into the queue; during a rotation keep the old secret until the queue is empty.",
+        fix: "Put it aside. If this receiver lacks a secret that the one in front has, or had, give it that secret and deliver it again; otherwise look for what wrote it into the queue.",
       },
     );
   }

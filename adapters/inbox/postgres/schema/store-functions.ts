@@ -80,9 +80,13 @@ begin
           order by n.ordinality)
         select * from given order by key, ordinality
       loop
-        delete from ${ident}.subscription as s where s.key = notice.key and s.sent_at <= notice.sent_at;
-        insert into ${ident}.subscription (key, subscription, account, resource, source, error, sent_at, seq) overriding system value
-        values (notice.key, notice.subscription, notice.account, notice.resource, notice.source, notice.error, notice.sent_at, notice.seq) on conflict (key) do nothing;
+        loop
+          delete from ${ident}.subscription as s where s.key = notice.key and s.sent_at <= notice.sent_at;
+          insert into ${ident}.subscription (key, subscription, account, resource, source, error, sent_at, seq) overriding system value
+          values (notice.key, notice.subscription, notice.account, notice.resource, notice.source, notice.error, notice.sent_at, notice.seq) on conflict (key) do nothing;
+          -- Once more where another process has just stored an older one: the delete could not see it.
+          exit when found or exists (select from ${ident}.subscription as s where s.key = notice.key and s.sent_at > notice.sent_at);
+        end loop;
       end loop;
     end;
   end if;
