@@ -63,6 +63,7 @@ export function sqsInbox(client: SqsClientLike, options: SqsInboxOptions): Inbox
     throw new UsageError(
       "option-invalid",
       `sqsInbox got queueUrl ${typeof queueUrl === "string" ? `"${queueUrl}"` : kindOf(queueUrl)}, expected the URL of a queue.`,
+      { fix: "Give it the URL that SQS shows for the queue; an empty text comes from a variable that is not set." },
     );
   assertGroupBy("sqsInbox", options.group);
   const isFifo = queueUrl.endsWith(".fifo");
