@@ -119,8 +119,7 @@ export function createDispatcher(
    * Claim: the inbox gives the heads of free lanes that are due, each with the jobs behind it that merge with it.
    * Prefetch: running and waiting to start are twice `concurrency` claims, or, where handlers are fast, as many as started within 50 ms;
    *   at most 512, or `concurrency` where that is more.
-   * Slots: `concurrency` tasks of p-queue. Each starts the next prefetched claim as soon as its call has ended; where the calls of one
-   *   turn of the event loop have taken 10 ms, in the next turn.
+   * Slots: `concurrency` tasks of p-queue. Each starts the next claim as its call ends; after 10 ms of calls, in the next turn of the loop.
    * Run: the runner merges the events and calls the handler inside its middleware, within its time limit. A handler that ignores the
    *   abort for `graceMs` gives up its slot and keeps its lane.
    * Settle: done, retry, dead, unhandled or release. What ends in one turn shares a commit. A commit that fails is tried again every
@@ -148,7 +147,6 @@ export function createDispatcher(
         else if (behind && again === undefined) await withTimeout(TRY_AGAIN_MS, expand(), { clock, late: undefined });
         await claimMore();
         if (claimedThisTurn < CLAIMS_A_TURN) continue;
-        // Handlers that wait for nothing would keep the event loop from everything else.
         claimedThisTurn = 0;
         await nextTurn();
       }

@@ -1,4 +1,4 @@
-import { assertOptions, hasOwnInbox, kindOf, toSeen } from "../../../src/adapter.ts";
+import { assertOptions, hasOwnInbox, oneText, toSeen } from "../../../src/adapter.ts";
 import {
   isHooklineError,
   UsageError,
@@ -40,10 +40,7 @@ export function createConsume(where: string, receiver: Receiver, options: Consum
   assertOptions(where, options, { by: true, seen: true, leaseMs: true, keepMs: true });
   const own = hasOwnInbox(receiver);
   const { by = own ? "accept" : "handle", ...once } = options;
-  if (by !== "accept" && by !== "handle") {
-    const got = typeof by === "string" ? JSON.stringify(by) : kindOf(by);
-    throw new UsageError("option-invalid", `${where} got by ${got}, expected "accept" or "handle".`);
-  }
+  oneText(["accept", "handle"], { where, name: "by", value: by });
   if (by === "accept" && !own)
     throw new UsageError("accept-forwards", `${where} got by "accept" and a receiver that stores nothing itself.`, {
       fix: "Give the consumer's receiver an inbox that stores, such as `sqliteInbox` or `postgresInbox`; or leave `by` out.",

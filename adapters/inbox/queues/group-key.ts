@@ -1,5 +1,4 @@
-import { kindOf, parseDocument, type StoredDelivery } from "../../../src/adapter.ts";
-import { UsageError } from "../../../src/index.ts";
+import { oneText, parseDocument, type StoredDelivery } from "../../../src/adapter.ts";
 
 /** Deliveries of which are done in order: those of an account, or those of a subscription. */
 export type GroupBy = "account" | "subscription";
@@ -16,7 +15,5 @@ export function groupKeyOf({ bodyBase64 }: StoredDelivery, by: GroupBy): string 
 
 /** @throws UsageError `option-invalid` */
 export function assertGroupBy(where: string, group: unknown): asserts group is GroupBy | undefined {
-  if (group === undefined || group === "account" || group === "subscription") return;
-  const got = typeof group === "string" ? JSON.stringify(group) : kindOf(group);
-  throw new UsageError("option-invalid", `${where} got group ${got}, expected "account" or "subscription".`);
+  if (group !== undefined) oneText(["account", "subscription"], { where, name: "group", value: group });
 }

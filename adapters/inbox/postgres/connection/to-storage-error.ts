@@ -59,8 +59,8 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Of a statement that stopped waiting: whether the lock was on one of these tables. The server quotes the statement that waited, and those around it. Not for the lock
- * of a row, of which the server tells the place, as in `(0,1)`: that is in the way of one value.
+ * Of a statement that stopped waiting: whether the lock was on one of these tables. The server quotes the statement that waited, and those
+ * around it. Not for the lock of a row, of which the server tells the place, as in `(0,1)`: that is in the way of one value.
  */
 export function isLockOn(tables: readonly string[], error: unknown): boolean {
   const { cause } = error as { readonly cause?: { readonly where?: string; readonly internalQuery?: string } };
