@@ -28,7 +28,7 @@ export function toLogger(log: Logger | false | undefined): Logger {
   if (Object.keys(SILENT).some((level) => typeof logger[level as Level] !== "function"))
     throw new UsageError(
       "option-invalid",
-      `createReceiver got log ${kindOf(log)}, expected false, or a logger with debug, info, warn and error.`,
+      `createReceiver got log ${kindOf(log)}, expected false or a logger with debug, info, warn and error.`,
     );
   const isLogged = (level: Level, facts: object, message: string | undefined): boolean => {
     try {

@@ -16,7 +16,7 @@ test("without a stderr the log goes to the console", async () => {
 
 test.each([true, "debug", {}, { info() {}, warn() {}, error() {} }])("what is no logger is refused: %o", (log) => {
   expect(() => createReceiver({ secret: "s", inbox: memoryInbox(), log: log as never })).toThrow(
-    /createReceiver got log .*, expected false, or a logger with debug, info, warn and error/,
+    /createReceiver got log .*, expected false or a logger with debug, info, warn and error/,
   );
 });
 

@@ -62,7 +62,7 @@ export function createAccept(deps: AcceptDeps): Accept {
       "signature-invalid",
       `accept() got a delivery whose signature does not hold (${problem}, id ${JSON.stringify(id)}). ${SIGNATURE_PROBLEMS[problem].message}`,
       {
-        fix: "Put it aside. If this receiver lacks a secret that the one in front has, or had, give it that secret and deliver it again; otherwise look for what wrote it into the queue.",
+        fix: "Put it aside. If this receiver lacks a secret of the one in front, give it that and deliver it again; else find what wrote it into the queue.",
       },
     );
   }
@@ -96,10 +96,7 @@ export function createAccept(deps: AcceptDeps): Accept {
 
   return async (deliveries) => {
     if (!Array.isArray(deliveries))
-      throw new UsageError(
-        "delivery-invalid",
-        `accept() got ${kindOf(deliveries)}, expected a list of stored deliveries.`,
-      );
+      throw new UsageError("delivery-invalid", `accept() got ${kindOf(deliveries)}, expected a list of deliveries.`);
     const results: PromiseSettledResult<void>[] = [];
     for (const part of partsOf(deliveries)) {
       try {

@@ -249,6 +249,6 @@ test.each([{}, "a body", undefined])("accept() of %o, which is no list, says wha
   await expect(receiver.accept(given as never)).rejects.toMatchObject({
     name: "UsageError",
     code: "delivery-invalid",
-    message: expect.stringMatching(/^accept\(\) got .*, expected a list of stored deliveries/),
+    message: expect.stringMatching(/^accept\(\) got .*, expected a list of deliveries/),
   });
 });

@@ -163,7 +163,7 @@ export const PROBLEMS = {
   "inbox-reopened": {
     message:
       "Within the last hour the file of the inbox was reopened: a write failed, its thread ended, or the file was replaced.",
-    fix: "See the cause in the log: after `file-replaced` find the file that was moved away, with all that waited in it; otherwise check the disk. Deliveries in doubt got 503 and are redelivered.",
+    fix: "See the cause in the log: after `file-replaced` all that waited is in the file that was moved away; else check the disk. Deliveries in doubt got 503.",
   },
   "inode-unreliable": {
     message:
