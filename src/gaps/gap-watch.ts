@@ -153,7 +153,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
         found(1);
         log.warn(
           { code: "gap-down", from: new Date(since), until: new Date(now) },
-          "no process received for a while: `.changes` handlers are to fetch what changed",
+          "no process received for a while: `.changes` handlers fetch what changed",
         );
       }
       writer.add([...refusals.overdue(now), ...(silences?.found(now) ?? [])]);

@@ -43,7 +43,7 @@ export function createConsume(where: string, receiver: Receiver, options: Consum
   oneText(["accept", "handle"], { where, name: "by", value: by });
   if (by === "accept" && !own)
     throw new UsageError("accept-forwards", `${where} got by "accept" and a receiver that stores nothing itself.`, {
-      fix: "Give the consumer's receiver an inbox that stores, such as `sqliteInbox` or `postgresInbox`; or leave `by` out.",
+      fix: "Give its receiver an inbox that stores, such as `sqliteInbox` or `postgresInbox`, or leave `by` out.",
     });
 
   if (toSeen(once, where) !== undefined && by === "accept")
