@@ -14,6 +14,11 @@ import { withInbox } from "./with-inbox.ts";
 
 const CHANGE_FLAGS = { ...SELECTION_FLAGS, ...INBOX_FLAGS, ...DRY_RUN_FLAG } as const;
 
+/** @param states those that the command takes */
+function stateFlag(states: string) {
+  return { ...CHANGE_FLAGS.state, about: `Jobs that are ${states}; several with commas between them.` };
+}
+
 const CHANGE_NOTES =
   "A receiver may run on the inbox. On a file the process that works on it carries the change out. Where none does, and in PostgreSQL, the change is made at once.";
 
@@ -43,6 +48,7 @@ stops being dead. A filter must name the state, and all given filters must hold.
   },
   flags: {
     ...CHANGE_FLAGS,
+    state: stateFlag("done, skipped, dead or unhandled"),
     rate: { ...RATE, value: "<n>", about: "At most so many a second, such as 50 or 0.5." },
   },
   run: ({ rate: perSecond, ...values }, io) =>
@@ -76,7 +82,7 @@ state, and all given filters must hold.`,
     notes: CHANGE_NOTES,
     exits: CHANGE_EXITS,
   },
-  flags: CHANGE_FLAGS,
+  flags: { ...CHANGE_FLAGS, state: stateFlag("waiting, dead or unhandled") },
   run: (values, io) =>
     changeJobs(
       {

@@ -165,5 +165,6 @@ test("a file that cannot be opened is told with the reason", async () => {
   openFile(file, "another").close();
   const { heard, hears } = served(file);
   await hears("failed");
-  expect(heard).toMatchObject([{ type: "failed", error: { code: "name-differs" } }]);
+  const told = expect.stringContaining(`${file} belongs to the receiver "another"`);
+  expect(heard).toMatchObject([{ type: "failed", error: { code: "name-differs", message: told } }]);
 });

@@ -162,7 +162,8 @@ test("a version refuses what a newer one has converted, and leaves it as it is",
   const file = releasedFile(CURRENT.version);
   upgrade(file);
   const before = rowsOf(file);
-  const newer = { code: "schema-newer", fix: expect.stringContaining("or a newer one") };
+  const named = expect.stringContaining(`${file} has schema version`);
+  const newer = { code: "schema-newer", message: named, fix: expect.stringContaining("or a newer one") };
   expect(() => openFile(file, "default")).toThrow(expect.objectContaining(newer));
   expect(rowsOf(file)).toEqual(before);
 });

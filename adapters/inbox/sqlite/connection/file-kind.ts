@@ -21,9 +21,9 @@ export function kindOf(db: DatabaseSync): FileKind {
 }
 
 /** @throws FileError `not-an-inbox` */
-export function assertOurs(kind: FileKind): void {
+export function assertOurs(kind: FileKind, file: string): void {
   if (kind !== "other") return;
-  throw new FileError("not-an-inbox", "The file is a database of another program, and is left as it is.", {
+  throw new FileError("not-an-inbox", `${file} is a database of another program, and is left as it is.`, {
     fix: 'Name a file that is the inbox\'s own, such as sqliteInbox("inbox.db").',
   });
 }

@@ -47,7 +47,7 @@ export function openFile(file: string, name: string, options: OpenOptions = {}):
   try {
     assertLocalDisk(file);
     // Before anything of it changes, its mode included.
-    assertOurs(kindOfFile(file, timeoutMs));
+    assertOurs(kindOfFile(file, timeoutMs), file);
     makePrivate(file);
     found();
     db = openDatabase();

@@ -151,18 +151,19 @@ export const CURRENT: SchemaPlan = {
  * @throws FileError `not-an-inbox`, `schema-newer`, `schema-older`, `name-differs`
  */
 export function prepareSchema(db: DatabaseSync, name: string, plan: SchemaPlan = CURRENT): void {
+  const file = db.location() ?? "The inbox in memory";
   db.exec("BEGIN IMMEDIATE");
   try {
     // What was looked at before the file was opened may have been written since.
-    assertOurs(kindOf(db));
+    assertOurs(kindOf(db), file);
     const version = versionOf(db);
     if (version === 0)
       db.exec(`${plan.tables} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${plan.version}`);
-    else assertVersion(version, "The inbox file", plan);
+    else assertVersion(version, file, plan);
     db.prepare("INSERT OR IGNORE INTO meta VALUES ('name', ?)").run(name);
     const owner = db.prepare("SELECT value FROM meta WHERE key = 'name'").get()?.["value"];
     if (owner !== name)
-      throw new FileError("name-differs", `The inbox file belongs to the receiver "${String(owner)}", not "${name}".`, {
+      throw new FileError("name-differs", `${file} belongs to the receiver "${String(owner)}", not "${name}".`, {
         fix: "Give each receiver a file of its own, or the `name` that the file has.",
       });
     restoreState(db);
