@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
+import { REMOVE_IMPOSSIBLE } from "../../../adapters/inbox/sqlite/thread/unusable-rows.ts";
 import { prepareSchema } from "../../../adapters/inbox/sqlite/schema/tables.ts";
 import { orphaned } from "../../../src/inbox/job-deaths.ts";
 import { claimed, FRESH, type Progress } from "../../../src/inbox/job-state.ts";
@@ -60,3 +61,11 @@ function toProgress(row: Record<string, unknown>): Progress {
   const { groupMax, firstAttemptAt, ...facts } = row as unknown as Progress;
   return { ...FRESH, ...facts, groupMax: groupMax ?? undefined, firstAttemptAt: firstAttemptAt ?? undefined };
 }
+
+test("a take-over looks at no delivery for rows whose keys cannot be read: a file may have millions", () => {
+  const db = new DatabaseSync(":memory:");
+  onTestFinished(() => db.close());
+  prepareSchema(db, "default");
+  const plans = REMOVE_IMPOSSIBLE.map((statement) => db.prepare(`EXPLAIN QUERY PLAN ${statement}`).get()?.["detail"]);
+  for (const plan of plans) expect(plan).toMatch(/^SEARCH .* USING INTEGER PRIMARY KEY/);
+});

@@ -2,7 +2,8 @@ import type { SQLInputValue, StatementSync } from "node:sqlite";
 
 // A column's own type is no promise: SQLite stores in it what it is given, and `node:sqlite` throws where it reads an integer beyond 2^53.
 
-const MOST = "9e15";
+/** What can be read is at most so far from 0. */
+export const MOST = "9e15";
 
 /** Whether it is a number that can be read. */
 export const isNumber = (column: string): string => `${column} BETWEEN -${MOST} AND ${MOST}`;

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { FileState } from "./file-state.ts";
 import type { EndedCounts } from "../schema/ended-counts.ts";
 import type { JobLists } from "../jobs/job-lists.ts";
-import { isKey, isNumber, isNumberOrNull, isText, isTextOrNull, toNumber } from "../schema/columns.ts";
+import { isNumber, isNumberOrNull, isText, isTextOrNull, MOST, toNumber } from "../schema/columns.ts";
 
 /**
  * Rows that nothing can handle: the delivery that they name is not in the file, or one of the two cannot be read. A damaged file has them once
@@ -84,6 +84,12 @@ const KEYS = [
   ["subscribed_resource", "id"],
 ] as const;
 
+/** Rows with such keys. The primary key leads to them: in one statement with OR and NOT, every delivery would be looked at, with its body. */
+export const REMOVE_IMPOSSIBLE: readonly string[] = KEYS.flatMap(([table, key]) => [
+  `DELETE FROM ${table} WHERE ${key} < 1`,
+  `DELETE FROM ${table} WHERE ${key} > ${MOST}`,
+]);
+
 /** Counts of the state, each with the table whose rows it counts. */
 const COUNTED = [
   ["unexpanded", "unexpanded"],
@@ -125,11 +131,6 @@ export function createUnusableRows(db: DatabaseSync, { state, lists, ended }: Un
     return gone.map(({ id }) => [id, id]);
   }
 
-  /** An index leads to them: there are hardly ever any. */
-  function removeImpossible(): void {
-    for (const [table, key] of KEYS) db.exec(`DELETE FROM ${table} WHERE ${key} < 1 OR NOT ${isKey(key)}`);
-  }
-
   return {
     removeUnusable(range) {
       const { from, after, to = Number.MAX_SAFE_INTEGER } = range;
@@ -147,7 +148,7 @@ export function createUnusableRows(db: DatabaseSync, { state, lists, ended }: Un
       return { rows, next: last < to ? last : undefined };
     },
     recount() {
-      removeImpossible();
+      for (const statement of REMOVE_IMPOSSIBLE) db.exec(statement);
       ended.recountGroups();
       const wrong = COUNTED.map(([what, table]) => state.set(what, count(table)));
       return wrong.includes(true);
