@@ -47,9 +47,6 @@ export interface SqliteOptions {
   readonly freeBytesIn?: FreeDiskOptions["freeBytesIn"];
 }
 
-/** While its thread is busy for longer, another process may have lifted a tombstone, unseen: none is used then, milliseconds. */
-const UNSEEN_MS = 250;
-
 /** The port on an SQLite file: SQL is the truth, lanes are in the memory of the process that works. */
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
   const { file, isReadOnly = false, threadUrl, setTimer, freeBytesIn } = options;
@@ -98,11 +95,10 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     distrust: thread.distrust,
   });
   const subscriptions = createFileSubscriptions(commits);
-  const tombstones = createTombstones(
-    commits,
+  const tombstones = createTombstones(commits, {
     now,
-    () => thread.failure() === undefined && !thread.isBusyFor(UNSEEN_MS),
-  );
+    lastLook: () => (thread.failure() === undefined ? thread.channel().lastLook() : undefined),
+  });
   const pauses = createPauses(
     {
       read: () => commits.add("pauses", undefined),

@@ -27,6 +27,7 @@ export async function openInline(
   };
   return {
     fileId: file,
+    lastLook: () => ({ tombstones: operations.tombstones()[0], agoMs: 0 }),
     async run(batch) {
       const results = run(structuredClone(batch));
       operations.afterCommit();

@@ -7,6 +7,7 @@ import { createBatchMemory } from "../../../adapters/inbox/sqlite/store/delivery
 import { STATE, type SettleRecord } from "../../../adapters/inbox/sqlite/thread/records.ts";
 import type { FromThread, ToThread } from "../../../adapters/inbox/sqlite/thread/thread-protocol.ts";
 import { openFile } from "../../../adapters/inbox/sqlite/connection/open-file.ts";
+import { makeLookMemory } from "../../../adapters/inbox/sqlite/thread/last-look.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { serveCommits } from "../../../adapters/inbox/sqlite/thread/serve-commits.ts";
 import { createBatchRunner, toTaskError, type Task } from "../../../adapters/inbox/sqlite/thread/transaction.ts";
@@ -51,7 +52,7 @@ function served(file: string, name = OPTIONS.name) {
   const heard: FromThread[] = [];
   port2.on("message", (message: FromThread) => heard.push(message));
   onTestFinished(() => port2.close());
-  serveCommits(port1, { ...OPTIONS, file, name });
+  serveCommits(port1, { ...OPTIONS, file, name, lookMemory: makeLookMemory() });
   const count = (type: FromThread["type"]): number => heard.filter((message) => message.type === type).length;
   return {
     heard,

@@ -191,6 +191,7 @@ describe("a delivery in one commit with what another process has taken over", ()
     let current = epoch;
     const channel = {
       fileId: "",
+      lastLook: () => ({ tombstones: 0, agoMs: 0 }),
       unref() {},
       close: async () => {},
       abandon() {},

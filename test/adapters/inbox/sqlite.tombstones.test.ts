@@ -4,7 +4,7 @@ import { openThread } from "../../../adapters/inbox/sqlite/thread/thread-client.
 import { StorageError } from "../../../src/errors.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { eventually } from "../../support/eventually.ts";
-import { onDisk } from "./on-disk.ts";
+import { beside, onDisk } from "./on-disk.ts";
 
 test.each([undefined, "", "crm"])("a hit of a tombstone is written for who opens the file next: %j", async (source) => {
   const { inbox, file, clock } = await onDisk();
@@ -55,4 +55,74 @@ test("none is found while the thread is busy for long: what another process lift
   other.exec("COMMIT");
   await stored;
   await eventually(() => expect(found()).toMatchObject({ reason: "gone" }));
+});
+
+/** What another process does when it lifts one. */
+function liftElsewhere(file: string): void {
+  const other = new DatabaseSync(file, { timeout: 5_000 });
+  other.exec("BEGIN IMMEDIATE; DELETE FROM tombstone; UPDATE state SET tombstones = tombstones + 1; COMMIT");
+  other.close();
+}
+
+test("none is found that another process lifted while this one computed, although no message was read since", async () => {
+  const { inbox, file } = await onDisk();
+  await inbox.tombstones.put({ subscription: 5, source: undefined, reason: "gone" });
+  await eventually(() => expect(inbox.tombstones.find(5, "crm")).toMatchObject({ reason: "gone" }));
+  liftElsewhere(file);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+  expect(inbox.tombstones.find(5, "crm")).toBeUndefined();
+});
+
+test("none is found by what was read before the file was opened anew", async () => {
+  const reading = Promise.withResolvers<void>();
+  let lose: (() => void) | undefined;
+  const { inbox, isReady, file, clock } = await onDisk({
+    async openThread(options, events) {
+      const channel = await openThread(options, events);
+      if (lose !== undefined)
+        return {
+          ...channel,
+          async run(batch) {
+            if (batch.tasks.some(({ verb }) => verb === "tombstones")) await reading.promise;
+            return channel.run(batch);
+          },
+        };
+      lose = () => {
+        channel.abandon();
+        events.ended(new StorageError("thread-lost", "the thread is gone"));
+      };
+      return channel;
+    },
+  });
+  await inbox.tombstones.put({ subscription: 5, source: undefined, reason: "gone" });
+  lose?.();
+  liftElsewhere(file);
+  await clock.advance(60_000);
+  await isReady();
+  expect(inbox.tombstones.find(5, "crm")).toBeUndefined();
+  reading.resolve();
+  expect(await inbox.tombstones.list()).toEqual([]);
+});
+
+test("lifting one resolves when no other process finds it any more, even one whose thread has not looked since", async () => {
+  let frozenAt: number | undefined;
+  const { inbox, file, host } = await onDisk({
+    async openThread(options, { changed, ...events }) {
+      const channel = await openThread(options, {
+        ...events,
+        changed: () => (frozenAt === undefined ? changed() : undefined),
+      });
+      return {
+        ...channel,
+        lastLook: () =>
+          frozenAt === undefined ? channel.lastLook() : { tombstones: 1, agoMs: performance.now() - frozenAt },
+      };
+    },
+  });
+  await inbox.tombstones.put({ subscription: 5, source: undefined, reason: "gone" });
+  frozenAt = performance.now();
+  expect(inbox.tombstones.find(5, "crm")).toMatchObject({ reason: "gone" });
+  const other = await beside(file, host);
+  await other.tombstones.lift(5, undefined);
+  expect(inbox.tombstones.find(5, "crm")).toBeUndefined();
 });

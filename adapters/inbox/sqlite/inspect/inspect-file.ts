@@ -175,6 +175,8 @@ export async function openToRead({ file, dedupeWindowMs }: ThreadOptions, events
   const close = (): void => db.close();
   return {
     fileId: undefined,
+    // It answers nothing, so that none of its tombstones need be current.
+    lastLook: () => ({ tombstones: Number.NaN, agoMs: Infinity }),
     async run({ tasks, bytes }) {
       // What cannot be written fails alone: a file that fails would be reopened.
       if (!tasks.every(({ verb }) => READS.has(verb))) return tasks.map(() => ({ error: READ_ONLY }));

@@ -1,9 +1,10 @@
 import type { MessagePort } from "node:worker_threads";
-import type { FromThread, ThreadOptions, ToThread } from "./thread-protocol.ts";
+import type { FromThread, LookMemory, ThreadOptions, ToThread } from "./thread-protocol.ts";
 import { CODE, FileError, primaryCode } from "../connection/file-errors.ts";
 import { openInPlace } from "../connection/replaced-file-check.ts";
 import { createWal } from "../connection/wal.ts";
 import type { FileCounts } from "./file-state.ts";
+import { createLastLook, lookTime } from "./last-look.ts";
 import { createOperations } from "./operations.ts";
 import { createBatchRunner, toTaskError, type TaskResult } from "./transaction.ts";
 
@@ -11,7 +12,9 @@ import { createBatchRunner, toTaskError, type TaskResult } from "./transaction.t
 const LOOK_MS = { busy: 5, idle: 50 };
 
 /** Opens the file and owns it: batches come in, each is one transaction, its results go out. Ends with the message `close`. */
-export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, isSuspect }: ThreadOptions): void {
+export function serveCommits(port: MessagePort, options: ThreadOptions & LookMemory): void {
+  const { file, name, dedupeWindowMs, isSuspect } = options;
+  const lastLook = createLastLook(options.lookMemory);
   const say = (message: FromThread): void => port.postMessage(message);
 
   try {
@@ -31,6 +34,7 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
     let seen = version.get()?.["data_version"];
     let looking: ReturnType<typeof setTimeout> | undefined;
     let waitMs = LOOK_MS.idle;
+    let { tombstones } = counts();
 
     const leave = (): void => {
       clearTimeout(looking);
@@ -42,9 +46,13 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
     const look = (): void => {
       // Also where nothing is committed: every connection must close before the file is reopened.
       if (!opened.isInPlace()) return leave();
+      const at = lookTime();
       const now = version.get()?.["data_version"];
       waitMs = now === seen ? Math.min(waitMs * 2, LOOK_MS.idle) : LOOK_MS.busy;
-      if (now !== seen) say({ type: "changed", counts: counts() });
+      const found = now === seen ? undefined : counts();
+      if (found !== undefined) ({ tombstones } = found);
+      lastLook.note(tombstones, at);
+      if (found !== undefined) say({ type: "changed", counts: found });
       seen = now;
       wal.look(performance.now());
       looking = setTimeout(look, waitMs);
@@ -61,10 +69,15 @@ export function serveCommits(port: MessagePort, { file, name, dedupeWindowMs, is
         port.close();
         return;
       }
+      const at = lookTime();
       const results = run(message.batch);
       // Behind the sync, before any answer: what was taken away meanwhile took this commit with it.
       if (!opened.isInPlace()) return leave();
-      say({ type: "results", results, counts: operations.counts(message.batch.epoch !== undefined) });
+      const found = operations.counts(message.batch.epoch !== undefined);
+      ({ tombstones } = found);
+      // One that failed may not have begun, and has seen nothing then.
+      if (results.some((result) => "value" in result)) lastLook.note(tombstones, at);
+      say({ type: "results", results, counts: found });
       operations.afterCommit();
       const now = performance.now();
       if (results.some(isFull)) wal.full(now);

@@ -6,13 +6,16 @@ import { outOfFiles } from "../connection/file-errors.ts";
 import type { Converting } from "../schema/convert-file.ts";
 import type { FileCounts } from "./file-state.ts";
 import { toTaskError, type Batch, type TaskError, type TaskResult } from "./transaction.ts";
-import type { FromThread, ThreadOptions, ToThread } from "./thread-protocol.ts";
+import { createLastLook, makeLookMemory, type LastLook } from "./last-look.ts";
+import type { FromThread, LookMemory, ThreadOptions, ToThread } from "./thread-protocol.ts";
 import { toStorageError } from "../connection/to-storage-error.ts";
 
 /** A connection to a commit thread. */
 export interface ThreadClient {
   /** Identity of the open file; undefined where it is unknown. */
   readonly fileId: string | undefined;
+  /** What it last saw of what other processes commit. */
+  readonly lastLook: LastLook["read"];
   /**
    * Rejects where the outcome is unknown: the thread ended before it answered.
    * @throws the error of `postMessage` where the batch cannot be sent: the thread and its other batches go on
@@ -44,7 +47,8 @@ export async function openThread(
   { threadUrl, ...options }: ThreadOptions & { readonly threadUrl?: URL | undefined },
   events: ThreadEvents,
 ): Promise<ThreadClient> {
-  const worker = startThread(threadUrl, options);
+  const lookMemory = makeLookMemory();
+  const worker = startThread(threadUrl, { ...options, lookMemory });
   const opened = Promise.withResolvers<ThreadClient>();
   const closed = Promise.withResolvers<void>();
   const waiting: PromiseWithResolvers<readonly TaskResult[]>[] = [];
@@ -61,6 +65,7 @@ export async function openThread(
   }
 
   const client: Omit<ThreadClient, "fileId"> = {
+    lastLook: createLastLook(lookMemory).read,
     run(batch) {
       if (over !== undefined) return Promise.reject(over);
       const results = Promise.withResolvers<readonly TaskResult[]>();
@@ -122,7 +127,7 @@ export async function openThread(
   return opened.promise;
 }
 
-function startThread(threadUrl: URL | undefined, workerData: ThreadOptions): Worker {
+function startThread(threadUrl: URL | undefined, workerData: ThreadOptions & LookMemory): Worker {
   const options: WorkerOptions = { workerData, name: "hookline commits" };
   // A program from standard input, or from `--eval`, may have said what it is: of a file Node does not want to hear it.
   if (process.execArgv.some((argument) => argument.startsWith("--input-type"))) options.execArgv = [];

@@ -13,6 +13,11 @@ export interface ThreadOptions {
   readonly isSuspect?: boolean | undefined;
 }
 
+/** Where the thread notes what it saw: see last-look.ts. */
+export interface LookMemory {
+  readonly lookMemory: SharedArrayBuffer;
+}
+
 /** To the commit thread. */
 export type ToThread = { readonly type: "batch"; readonly batch: Batch } | { readonly type: "close" };
 

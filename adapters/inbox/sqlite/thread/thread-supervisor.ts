@@ -18,8 +18,6 @@ export interface ThreadSupervisor {
   channel(): ThreadClient;
   /** Why nothing can be stored, or could not a moment ago; undefined while all is well. */
   failure(): StorageError | undefined;
-  /** It has not answered for so long: meanwhile it does not see what other processes commit. */
-  isBusyFor(ms: number): boolean;
   /** Threads end as soon as they have begun: only another process can help. */
   isHopeless(): boolean;
   reopened(): InboxDisk["reopened"];
@@ -67,8 +65,6 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
   let reopening: Promise<void> | undefined;
   let isLoose = false;
   let isMoved = false;
-  /** Batches that are not answered yet, and when the first of them was given or the last answer came, by `performance.now()`. */
-  let [unanswered, quietSince] = [0, 0];
 
   async function start({ name, dedupeWindowMs, log }: InboxHost, path: string): Promise<ThreadClient> {
     newest += 1;
@@ -125,16 +121,9 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
     const thread: ThreadClient = {
       ...raw,
       async run(batch) {
-        if (unanswered === 0) quietSince = performance.now();
-        unanswered += 1;
-        try {
-          const results = await unlessSilent(raw.run(batch));
-          note(batch, results);
-          return results;
-        } finally {
-          unanswered -= 1;
-          quietSince = performance.now();
-        }
+        const results = await unlessSilent(raw.run(batch));
+        note(batch, results);
+        return results;
       },
       close: () => unlessSilent(raw.close()),
     };
@@ -225,7 +214,6 @@ export function createThreadSupervisor(options: ThreadSupervisorOptions): Thread
       return current;
     },
     failure: () => (current === undefined ? failure : failures.shortage(host?.clock.now() ?? 0)),
-    isBusyFor: (ms) => unanswered > 0 && performance.now() - quietSince >= ms,
     isHopeless: () => failures.isHopeless,
     reopened: () => failures.reopened,
     hasUnstableInodes: () => current !== undefined && current.fileId === undefined,

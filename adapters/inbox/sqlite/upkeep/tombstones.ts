@@ -1,6 +1,8 @@
-import type { Tombstone, Tombstones } from "../../../../src/adapter.ts";
+import { setTimeout } from "node:timers/promises";
+import type { Tombstones } from "../../../../src/adapter.ts";
 import { createTombstoneCache } from "../../../../src/inbox/upkeep/tombstone-cache.ts";
 import type { CommitQueue } from "../store/commit-queue.ts";
+import type { LastLook } from "../thread/last-look.ts";
 
 /** Tombstones of a file, cached in memory for requests. */
 export interface FileTombstones extends Tombstones {
@@ -12,11 +14,33 @@ export interface FileTombstones extends Tombstones {
   replaced(): void;
 }
 
-/** @param isReadable whether the file can be asked: what other processes have lifted is seen */
-export function createTombstones(commits: CommitQueue, now: () => number, isReadable: () => boolean): FileTombstones {
-  const writeHit = (hit: Tombstone): Promise<unknown> => commits.add("hitTombstone", hit);
-  const cache = createTombstoneCache({ now, isCurrent: isReadable, writeHit });
+export interface TombstoneDeps {
+  readonly now: () => number;
+  /** What the commit thread last saw of the file; undefined while it cannot be asked. */
+  readonly lastLook: () => ReturnType<LastLook["read"]> | undefined;
+}
+
+/**
+ * A process answers 422 by no tombstone unless its thread has seen within this time that the file still has the tombstones of its memory.
+ * So once it is over, none answers by a tombstone that was lifted before.
+ */
+const UNSEEN_MS = 250;
+
+export function createTombstones(commits: CommitQueue, { now, lastLook }: TombstoneDeps): FileTombstones {
   let version: number | undefined;
+  let reading: Promise<void> | undefined;
+
+  function isCurrent(): boolean {
+    const look = lastLook();
+    if (look === undefined || look.agoMs >= UNSEEN_MS) return false;
+    if (look.tombstones === version) return true;
+    reading ??= refresh()
+      .catch(() => {})
+      .finally(() => (reading = undefined));
+    return false;
+  }
+
+  const cache = createTombstoneCache({ now, isCurrent, writeHit: (hit) => commits.add("hitTombstone", hit) });
 
   async function refresh(): Promise<void> {
     const [read, all] = await commits.add("tombstones", undefined);
@@ -36,13 +60,13 @@ export function createTombstones(commits: CommitQueue, now: () => number, isRead
     find: cache.find,
     async put({ subscription, source, reason }) {
       const time = now();
-      const tombstone = { subscription, source, reason, since: time, lastHit: time };
-      await commits.add("putTombstone", tombstone);
-      cache.set(tombstone);
+      await commits.add("putTombstone", { subscription, source, reason, since: time, lastHit: time });
+      // It stands, whatever becomes of this: the next look-up reads it.
+      await refresh().catch(() => {});
     },
     async lift(subscription, source) {
       await commits.add("liftTombstone", { subscription, source });
-      await refresh();
+      await Promise.all([refresh(), setTimeout(UNSEEN_MS)]);
     },
     async list() {
       await refresh();
