@@ -100,6 +100,21 @@ test("when a lift resolves, no other process finds it any more, though none has 
   expect(other.find(7, "crm")).toBeUndefined();
 });
 
+test("so it is with one that was lifted elsewhere a moment ago", async () => {
+  const { pool, ident } = await openTables();
+  const made = () => createPostgresTombstones({ ident: () => ident, pool, now: () => NOW });
+  const [one, other, third] = [made(), made(), made()];
+  await one.put({ subscription: 7, source: undefined, reason: "no" });
+  await third.refresh();
+  const first = one.lift(7, undefined);
+  const gone = () => pool.query(`select 1 from ${ident}.tombstone`);
+  await eventually(async () => expect(await gone()).toEqual([]));
+  expect(third.find(7, "crm")).toMatchObject({ reason: "no" });
+  await other.lift(7, undefined);
+  expect(third.find(7, "crm")).toBeUndefined();
+  await first;
+});
+
 test("those that have not changed hold on for as long as somebody locks their table", async () => {
   const { pool, ident } = await openTables();
   const tombstones = createPostgresTombstones({ ident: () => ident, pool, now: () => NOW });

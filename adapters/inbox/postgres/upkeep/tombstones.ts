@@ -117,17 +117,15 @@ export function createPostgresTombstones({
       await refresh();
     },
     async lift(subscription, source) {
-      let lifted = 0;
       await change(async (queries, of) => {
-        const rows = await queries.query(
-          `delete from ${of}.tombstone where subscription = $1 and ($2::text is null or (not any_source and source = $2)) returning 1`,
+        await queries.query(
+          `delete from ${of}.tombstone where subscription = $1 and ($2::text is null or (not any_source and source = $2))`,
           [subscription, source === undefined ? null : toKey(source)],
         );
-        lifted = rows.length;
       });
       await refresh();
-      if (lifted === 0) return;
-      // Until then another process may answer 422 by its copy, which would delete what was just taken back.
+      // Until then another process may answer 422 by its copy, which would delete what was just taken back: also where a third one, or a call
+      // before this, has taken it back a moment ago.
       await sleep(MOST_AGE_MS);
       await refresh().catch(() => {}); // the own copy is as old by now
     },
