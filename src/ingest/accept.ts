@@ -8,7 +8,7 @@ import { matchKey } from "../protocol/signature/sign.ts";
 import { readSignature, readTimestamp, SIGNATURE_PROBLEMS } from "../protocol/signature/signature-headers.ts";
 import { tally, type Counters } from "../observe/counters.ts";
 import { mayHaveTombstones, reasonOfTombstone } from "./find-tombstone.ts";
-import { REFUSALS, Refused, type RefusalCode } from "./refusals.ts";
+import { isRefusalCode, REFUSALS, Refused, type RefusalCode } from "./refusals.ts";
 import type { SecretRequest } from "./secret-lookup.ts";
 import { toRefused } from "./store.ts";
 import type { Admitted, IngestDeps } from "./types.ts";
@@ -22,13 +22,15 @@ export interface AcceptDeps extends Pick<
 > {
   readonly clock: IngestDeps["clock"];
   readonly counters: Pick<Counters, "refused">;
+  /** What `health()` shows of the last minutes. */
+  readonly refusals: { record(refused: Refused): void; stored(): void };
 }
 
 /** Decoded and in memory at once. */
 const AT_ONCE = { deliveries: 500, bytes: 4 * 1024 * 1024 };
 
 export function createAccept(deps: AcceptDeps): Accept {
-  const { scheme, secrets, closing, opened, tombstones, store, reporter, log, clock, counters } = deps;
+  const { scheme, secrets, closing, opened, tombstones, store, reporter, log, clock, counters, refusals } = deps;
 
   /** @throws HooklineError why it is not to be stored */
   async function verify(stored: StoredDelivery): Promise<Admitted> {
@@ -62,7 +64,7 @@ export function createAccept(deps: AcceptDeps): Accept {
       "signature-invalid",
       `accept() got a delivery whose signature does not hold (${problem}, id ${JSON.stringify(id)}). ${SIGNATURE_PROBLEMS[problem].message}`,
       {
-        fix: "Put it aside. If this receiver lacks a secret of the one in front, give it that and deliver it again; else find what wrote it into the queue.",
+        fix: "Put it aside. If this receiver lacks a secret of the one in front, add it and deliver it again; else find what wrote it.",
       },
     );
   }
@@ -84,6 +86,7 @@ export function createAccept(deps: AcceptDeps): Accept {
     if (isUnwanted(verified.value)) return;
     const result = await store(verified.value);
     if (result instanceof Refused) throw toError(result);
+    refusals.stored();
   }
 
   async function acceptTogether(deliveries: readonly StoredDelivery[]): Promise<readonly PromiseSettledResult<void>[]> {
@@ -113,6 +116,8 @@ export function createAccept(deps: AcceptDeps): Accept {
   function report(reason: unknown): void {
     const { code = "internal", fix } = reason as Partial<HooklineError>;
     tally(counters.refused, code);
+    const refusal = code === "signature-invalid" ? "signature-wrong" : code;
+    if (isRefusalCode(refusal)) refusals.record(new Refused(refusal, reason));
     log.error({ code, fix, err: reason }, "a delivery from a queue was not accepted");
   }
 }

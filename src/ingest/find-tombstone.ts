@@ -47,7 +47,7 @@ export function reasonOfTombstone(
 }
 
 const FIX =
-  "Let `tombstones.find(subscription, source)` of the inbox return at once, not `async`: the tombstone of that subscription and of that source or of every source, or undefined.";
+  "Let `tombstones.find(subscription, source)` of the inbox return the tombstone of that subscription and source, or of every source, or undefined; at once, not `async`.";
 
 function reasonIn(got: unknown, subscription: number, source: string): string | undefined {
   if (typeof got !== "object" || got === null) return undefined;

@@ -213,7 +213,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     outcomes: recordingOutcomes(gaps, refusals),
   };
 
-  const accept = working === undefined ? refuseAccept : createAccept({ ...ingestDeps, counters });
+  const accept = working === undefined ? refuseAccept : createAccept({ ...ingestDeps, counters, refusals });
 
   const receiver: Receiver<K> = {
     storage: inbox.storage,

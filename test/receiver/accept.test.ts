@@ -1,6 +1,6 @@
 import { createReceiver, forwardInbox, memoryInbox, type Receiver, type StoredDelivery } from "hookline";
 import { StorageError, type WorkingInbox } from "hookline/adapter";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fakeClock, type FakeClock } from "../support/fake-clock.ts";
 import { bodyOf, change, signedRequest } from "../support/make-delivery.ts";
 import { emails, rig } from "../support/rig.ts";
@@ -250,5 +250,47 @@ test.each([{}, "a body", undefined])("accept() of %o, which is no list, says wha
     name: "UsageError",
     code: "delivery-invalid",
     message: expect.stringMatching(/^accept\(\) got .*, expected a list of deliveries/),
+  });
+});
+
+describe("health shows that a queue brings nothing that can be accepted:", () => {
+  async function problemsAfter(secret: Parameters<typeof rig>[0] & object, count: number) {
+    const { receiver, clock } = rig(secret);
+    const queue = await forwarded(clock, Array(count).fill(emails("a")));
+    await receiver.accept(queue);
+    return { receiver, queue, codes: async () => (await receiver.health()).problems.map(({ code }) => code) };
+  }
+
+  test("its secret cannot be looked up", async () => {
+    const vault = {
+      secret: () => {
+        throw new Error("the vault is down");
+      },
+    };
+    const { codes } = await problemsAfter(vault, 1);
+    expect(await codes()).toContain("secret-lookup-failing");
+  });
+
+  test("none of its signatures holds; one that does ends it", async () => {
+    let secret = "another";
+    const { receiver, queue, codes } = await problemsAfter({ secret: () => secret }, 5);
+    expect(await codes()).toContain("all-signatures-invalid");
+    secret = SECRET;
+    await receiver.accept(queue.slice(0, 1));
+    expect(await codes()).not.toContain("all-signatures-invalid");
+  });
+
+  test("its deliveries cannot be stored; one that can ends it", async () => {
+    const inbox = memoryInbox() as WorkingInbox<"memory">;
+    let isBroken = true;
+    const broken: WorkingInbox<"memory"> = {
+      ...inbox,
+      store: (given) => (isBroken ? Promise.reject(new StorageError("storage-failed", "no")) : inbox.store(given)),
+    };
+    const { receiver, queue, codes } = await problemsAfter({ inbox: broken }, 1);
+    expect(await codes()).toContain("storage-failing");
+    isBroken = false;
+    await receiver.accept(queue);
+    expect(await codes()).not.toContain("storage-failing");
   });
 });

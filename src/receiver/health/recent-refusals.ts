@@ -25,7 +25,7 @@ export interface RecentRefusals {
 /** Refusals that came no more than ten minutes after one another. */
 interface Recent {
   readonly count: number;
-  /** Those after the last acknowledged request. */
+  /** Those after the last delivery that was acknowledged. */
   readonly sinceAcknowledged: number;
   /** Time of the newest. */
   readonly at: number;
@@ -49,7 +49,8 @@ export function createRecentRefusals({ counters, clock, isReady }: RecentRefusal
   let isStorageFailing = false;
   let unexpected: { readonly at: number; readonly stored: number } | undefined;
 
-  const acknowledged = (): number => (counters.answered[200] ?? 0) + (counters.answered[422] ?? 0);
+  // What a queue brings is stored without an answer.
+  const acknowledged = (): number => (counters.answered[200] ?? 0) + (counters.answered[422] ?? 0) + counters.stored;
 
   function isWithin(ms: number, at: number): boolean {
     const age = clock.now() - at;
