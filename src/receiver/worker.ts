@@ -109,7 +109,12 @@ export function createWork(
       }
     },
     idle: async () => dispatcher?.idle(),
-    stop: async (drainMs) => (await dispatcher?.stop(drainMs)) ?? { done: 0, released: 0, stuck: 0 },
+    async stop(drainMs) {
+      const stopping = dispatcher?.stop(drainMs);
+      const told = (async () => inbox?.stopWork?.())();
+      told.catch((err: unknown) => deps.faultLog.error({ err, code: "inbox-failed" }, "the inbox failed to stop work"));
+      return (await stopping) ?? { done: 0, released: 0, stuck: 0 };
+    },
     ended: async () => dispatcher?.ended(),
   };
 }

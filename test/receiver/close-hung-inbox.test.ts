@@ -69,3 +69,34 @@ test("an inbox that settles late is closed after it, without a second try", asyn
   expect(counts.closed).toBe(1);
   expect(log.of("settle-failed")).toEqual([]);
 });
+
+test("an inbox hears of the close while a handler runs: what does not run may go to other processes", async () => {
+  let stopped = 0;
+  const { receiver, send, pass } = hanging(() => ({ stopWork: () => void (stopped += 1) }));
+  const { handler, last } = heldHandler();
+  receiver.on("email", handler);
+  await receiver.start();
+  await send(emails("a"));
+  await turns();
+  const closed = watch(receiver.close());
+  await turns();
+  expect([stopped, closed.ended]).toEqual([1, false]);
+  last().end();
+  await pass();
+  expect(closed.value).toMatchObject({ done: 1, stuck: 0 });
+});
+
+test.each([
+  () => {
+    throw new Error("no");
+  },
+  () => Promise.reject(new Error("no")) as never,
+])("and closes also where it throws", async (stopWork) => {
+  const { receiver, counts, pass } = hanging(() => ({ stopWork }));
+  receiver.on("email", () => {});
+  await receiver.start();
+  const closed = watch(receiver.close());
+  await pass();
+  expect(closed.value).toMatchObject({ stuck: 0 });
+  expect(counts.closed).toBe(1);
+});

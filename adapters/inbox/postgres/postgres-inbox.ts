@@ -200,6 +200,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     },
 
     work: worker.work,
+    stopWork: worker.stopWork,
     ...createIncoming({
       pool: other,
       ident,

@@ -81,6 +81,11 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
    */
   work(worker: Worker): Promise<void>;
   /**
+   * Where many work: this process claims and expands nothing more, and settles what it has claimed. What does not run here goes to the others
+   * at once, and not when its last handler has ended.
+   */
+  stopWork?(): void;
+  /**
    * The oldest deliveries that are not fully expanded, in order; none while there is no room for their jobs. One that cannot be read ends in
    * the inbox, with an error line: it keeps no other from being given.
    */

@@ -45,3 +45,15 @@ describe("unhandled jobs are left to a worker", () => {
     expect([others.see(workers(2)), others.hasOwn]).toEqual([false, false]);
   });
 });
+
+test("nothing is left to a worker that stops, from the look on that shows it", () => {
+  const others = createOtherWorkers({ id: 1, handled: emails });
+  const look = (handled: Handled) => [
+    { id: 1, handled: emails, expands: true },
+    { id: 2, handled, expands: false },
+  ];
+  expect([others.see(look(both)), others.heirOfAll()]).toEqual([true, 2]);
+  expect([others.see(look(both)), others.heirOfAll()]).toEqual([false, 2]);
+  expect([others.see(look({})), others.heirOfAll()]).toEqual([true, undefined]);
+  expect([others.see(look({})), others.heirOfAll()]).toEqual([false, undefined]);
+});

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { Claim, Worker, WorkingInbox } from "../../../src/adapter.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail, one } from "../../suites/inbox/deliveries.ts";
@@ -138,4 +138,70 @@ test("what another process stores is looked for every 50 ms, and every 5 ms whil
   };
   await isSeenAfter(50);
   for (let times = 0; times < 5; times += 1) await isSeenAfter(5);
+});
+
+describe("one that stops, and still runs a handler,", () => {
+  async function stopping() {
+    const [stops, other, third] = [await start(), await start(), await start()];
+    await stops.work();
+    await storeAll(stops.inbox, mail([one("runs")]));
+    const claim = await claimOne(stops.inbox);
+    await Promise.all([other.work(), third.work()]);
+    await passing(() => expect(sharesOf(stops, other, third).every((share) => share > 0.2)).toBe(true));
+    stops.inbox.stopWork?.();
+    return { stops, other, third, claim };
+  }
+
+  const sharesOf = (...all: readonly Process[]): number[] => all.map(({ inbox }) => inbox.stats().workers?.share ?? 0);
+
+  test("leaves its lanes and the expansion to the others, in equal shares, and takes none of one that goes", async () => {
+    const { stops, other, third, claim } = await stopping();
+    await passing(() => {
+      const [mine, ...others] = sharesOf(stops, other, third);
+      expect(mine).toBe(1 / 64);
+      for (const share of others) expect(share).toBeGreaterThan(0.45);
+    });
+    const receiving = await start();
+    await receiving.inbox.store([{ ...mail(["later"]), events: undefined }]);
+    await passing(async () => {
+      const found = await Promise.all([stops, other, third].map(({ inbox }) => inbox.unexpanded(1)));
+      expect([found[0], found.flat().length]).toEqual([[], 1]);
+    });
+    await third.inbox.close();
+    processes.splice(processes.indexOf(third), 1);
+    await passing(() => expect(sharesOf(stops, other)).toEqual([1 / 64, 63 / 64]));
+    await settleAll(stops.inbox, claim, done);
+    await passing(() => expect(sharesOf(stops, other)).toEqual([0, 1]));
+  });
+
+  test("gives up all of them once, where it is alone", async () => {
+    const { inbox, work } = await start();
+    await work();
+    await passing(() => expect(inbox.stats().workers?.share).toBe(1));
+    inbox.stopWork?.();
+    await passing(() => expect(inbox.stats().workers?.share).toBe(0));
+    const client = new pg.Client({ connectionString: database.connectionString });
+    await client.connect();
+    onTestFinished(() => client.end());
+    const read = async () => {
+      const { rows } = await client.query(
+        "select (select max(beat)::int from hookline.worker) as beat, (select array_agg(xmin::text order by id) from hookline.shard) as written",
+      );
+      return rows[0] as { readonly beat: number; readonly written: readonly string[] };
+    };
+    const before = await read();
+    await passing(async () => {
+      const { beat, written } = await read();
+      expect(written).toEqual(before.written);
+      expect(beat).toBeGreaterThan(before.beat + 10);
+    });
+  });
+
+  test("is not waited for by one that comes: no shard is kept free for it", async () => {
+    const { stops, other, third, claim } = await stopping();
+    await settleAll(stops.inbox, claim, done);
+    await third.inbox.close();
+    processes.splice(processes.indexOf(third), 1);
+    await passing(() => expect(sharesOf(stops, other)).toEqual([0, 1]));
+  });
 });

@@ -237,6 +237,25 @@ export const sharing: InboxPromises = {
     },
   },
 
+  "stopWork: What does not run here goes to the others at once, and not when its last handler has ended.": {
+    "a process that comes while it stops has all lanes but that of the handler, which goes on": async (bench) => {
+      const { inbox } = bench;
+      if (inbox.stopWork === undefined) return;
+      await storeAll(inbox, mail([one("runs")]));
+      const [claim] = await claimAll(inbox);
+      inbox.stopWork();
+      const { inbox: other } = await bench.join();
+      await storeAll(other, mail(lanes(30)));
+      // A few lanes may share what can only go as a whole with the one that runs.
+      await drainAll(bench, [other], 20);
+      assert.deepEqual(await inbox.settle([{ claim: claim as Claim, outcomes: [done] }]), [true]);
+      await passing(bench, async () => {
+        await drainOnce([other], []);
+        assert.deepEqual(await findAll(other, { states: ["waiting", "running"] }), []);
+      });
+    },
+  },
+
   "close: Unsettled claims end.": {
     "the others have all its lanes at once: what it ran has died once, what it had not claimed never": async (
       bench,

@@ -167,6 +167,12 @@ export function isExpander({ owned, handOver }: Life): boolean {
   return owned.has(EXPANDER) && !handOver.has(EXPANDER);
 }
 
+/** Other jobs keep some of its shards, or new deliveries, out of the memory. */
+export function isFull(mine: Life): boolean {
+  const { lanes, hasUnexpanded, memory } = mine;
+  return (lanes.fill() >= 1 && hasUnexpanded) || (!memory.hasRoom && toLoad(mine).length > 0);
+}
+
 /** @returns the next one of those that live, where this one expands and has had no room for a while: it may have some */
 export function heirWhereFull(mine: Life, live: readonly { readonly id: number }[]): number | undefined {
   const { id: me, lanes, full } = mine;

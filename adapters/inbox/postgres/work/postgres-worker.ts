@@ -2,7 +2,7 @@ import type { InboxHost, StorageError, Worker } from "../../../../src/adapter.ts
 import type { Pool } from "../connection/pool.ts";
 import type { Presence } from "../connection/presence.ts";
 import { EXPANDER, SHARDS } from "../schema/tables.ts";
-import { createLife, heirWhereFull, isExpander, loadMissing, toLoad, type Life } from "./create-life.ts";
+import { createLife, heirWhereFull, isExpander, isFull, loadMissing, toLoad, type Life } from "./create-life.ts";
 import { createLanes } from "./lanes.ts";
 import { createMembership, type Membership } from "../workers/membership.ts";
 import { createOtherWorkers, toHandled, type OtherWorkers } from "../workers/other-workers.ts";
@@ -35,6 +35,8 @@ export interface PostgresWorker extends WorkerClaims, Pick<Membership, "standsti
   passExpander(heir: number): void;
   /** What may start has changed. */
   wake(): void;
+  /** It claims nothing more: shards go to the others as soon as nothing of them runs here. */
+  stopWork(): void;
   /** Gives everything back. */
   leave(): Promise<void>;
 }
@@ -62,8 +64,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   const { ident, host, steps: stepPool, pool, leaseMs, goneMs, presence } = deps;
   const now = (): number => host().clock.now();
   const pause = (): Promise<void> => new Promise((resolve) => void host().clock.setTimer(resolve, PAUSE_MS));
-  const tell = createWorkerLog(() => host().log);
-  const { failed } = tell;
+  const { failed, ...tell } = createWorkerLog(() => host().log);
   const membership = createMembership({ pool, ident, now, leaseMs, goneMs, isGone: presence.isGone, failed });
   const claims = createWorkerClaims({
     life: () => life,
@@ -84,7 +85,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   /** It has its timers. */
   let started: Life | undefined;
   let beginning: Promise<void> | undefined;
-
+  let isStopping = false;
   const isCurrent = (one: Life): boolean => life === one;
 
   /** One at a time: of two registrations one would hold its shards, and work on none. */
@@ -214,6 +215,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       leaving: handOver.shards,
       ages: handOver.ages,
       isPresent,
+      isStopping,
     });
     if (!isCurrent(mine)) return;
     mine.isPresent = isPresent;
@@ -275,7 +277,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     ...claims,
     standstill: membership.standstill,
     async work(given) {
-      worker = given;
+      [worker, isStopping] = [given, false];
       if (life === undefined) await begin();
       start();
     },
@@ -284,14 +286,15 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     looksAt: (type) => life?.looksAt !== "own" || life.others.isLeftTo(type),
     passExpander: (heir) => life?.handOver.pass(EXPANDER, heir),
     isAllLoaded: () => life !== undefined && toLoad(life).length === 0,
-    isFull() {
-      if (life === undefined) return false;
-      return (lanes.fill() >= 1 && life.hasUnexpanded) || (!life.memory.hasRoom && toLoad(life).length > 0);
-    },
+    isFull: () => life !== undefined && isFull(life),
     hasRoom: () => life !== undefined && lanes.hasRoom(now()),
     share: () => [...(life?.owned ?? [])].filter((shard) => shard !== EXPANDER).length / SHARDS,
     hasUnexpanded: () => life?.hasUnexpanded === true,
     wake: () => worker?.wake(),
+    stopWork() {
+      isStopping = true;
+      if (life !== undefined) void tick(life).catch(failed);
+    },
     leave,
   };
 }

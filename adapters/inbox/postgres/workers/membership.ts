@@ -31,6 +31,8 @@ interface Mine {
   readonly ages: () => ReadonlyMap<number, number>;
   /** Whether it holds the lock that says that it is there. */
   readonly isPresent: boolean;
+  /** It claims nothing more, and gives up all. */
+  readonly isStopping: boolean;
 }
 
 interface Share {
@@ -64,11 +66,12 @@ interface WorkerRow extends LiveWorker {
 const END_AFTER = 2;
 /** Leases: then others, such as who removes jobs, have long given its row back. */
 const TELL_AFTER = 3;
+const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS + 1 }, (_, shard) => shard);
 
 export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, failed }: MembershipOptions): Membership {
   /** By the monotonic clock of this process: when a heart was first seen at its last beat. */
   const seen = new Map<number, { readonly beat: number; readonly since: number }>();
-  /** What each worker handles never changes. */
+  /** What each worker handles never changes, until it stops. */
   let handledBy = new Map<number, Handled | null>();
   const holders = createRowHolders(pool, ident);
   let standing: InboxWorkers["standstill"];
@@ -78,11 +81,11 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
 
   async function findAlive(): Promise<readonly WorkerRow[]> {
     const rows = await pool.query<WorkerRow>(
-      /* sql */ `select id, beat, present, case when id <> all ($1) then handled end as handled, exists (select from ${ident()}.shard as s where s.id = ${EXPANDER} and s.owner = w.id) as expands
+      /* sql */ `select id, beat, present, case when id <> all ($1) or handled = '{}' then handled end as handled, exists (select from ${ident()}.shard as s where s.id = ${EXPANDER} and s.owner = w.id) as expands
        from ${ident()}.worker as w where alive`,
       [[...handledBy.keys()]],
     );
-    handledBy = new Map(rows.map(({ id, handled }) => [id, handledBy.get(id) ?? handled]));
+    handledBy = new Map(rows.map(({ id, handled }) => [id, handled ?? handledBy.get(id) ?? null]));
     return rows.map(({ id, beat, present, expands }) => {
       return { id, beat, present, expands, handled: handledBy.get(id) ?? null };
     });
@@ -175,6 +178,19 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     return `(select ceil(${SHARDS}.0 / greatest(count(*), 1))::int from ${ident()}.worker as w where w.alive and not w.id = any (${shard}.refused))`;
   }
 
+  /** No other worker counts on it, or gives it a part of what it shares with it. A shard that another session locks is left to the next tick. */
+  async function refuseAll(me: number): Promise<void> {
+    await pool.query(
+      `update ${ident()}.worker set handled = '{}' where id = $1 and alive and handled is distinct from '{}'`,
+      [me],
+    );
+    await pool.query(
+      /* sql */ `update ${ident()}.shard as s set refused = array(select w.id from ${ident()}.worker as w where w.alive and w.id = any (s.refused || $1::bigint))
+       where s.id in (select id from ${ident()}.shard where not $1 = any (refused) for update skip locked)`,
+      [me],
+    );
+  }
+
   return {
     async register(handled) {
       return oneRow<Registration>(
@@ -183,7 +199,9 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
         [handled === null ? null : JSON.stringify(handled)],
       );
     },
-    async tick(me, { leaving, ages, isPresent }) {
+    async tick(me, { leaving: given, ages, isPresent, isStopping }) {
+      const leaving = isStopping ? ALL_SHARDS : given;
+      if (isStopping) await refuseAll(me);
       const workers = await findAlive();
       if (workers.some(({ id, present }) => id === me && present !== isPresent))
         await pool.query(`update ${ident()}.worker set present = $2 where id = $1`, [me, isPresent]);
@@ -205,7 +223,8 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       );
       const owned = rows.filter(({ owner }) => owner === me);
       await lookAtStranded(new Set(rows.map(({ owner }) => owner).filter((owner) => owner !== me)));
-      return { owned: owned.map(({ id }) => id), surplus: surplusOf(owned, { leaving, ages }), ...seenNow };
+      const ids = owned.map(({ id }) => id);
+      return { owned: ids, surplus: isStopping ? ids : surplusOf(owned, { leaving, ages }), ...seenNow };
     },
     async leave(worker, died) {
       [standing, stranding] = [undefined, undefined];

@@ -15,7 +15,7 @@ export interface LiveWorker {
 
 /** The other live workers, as of the last look. While a new version is deployed, some have handlers that this one lacks. */
 export interface OtherWorkers {
-  /** @returns whether some came or went */
+  /** @returns whether some came, went or stopped */
   see(workers: readonly LiveWorker[]): boolean;
   /** The newest one that handles all that this one does of some types, and more. */
   heirOf(types: readonly string[]): number | undefined;
@@ -41,7 +41,7 @@ const NONE: ReadonlySet<string> = new Set();
 export function createOtherWorkers(me: Omit<LiveWorker, "expands">): OtherWorkers {
   const mine = toConsumers(me.handled);
   /** The newest first. */
-  let others: readonly { readonly id: number; readonly consumers: Consumers }[] = [];
+  let others: readonly { readonly id: number; readonly consumers: Consumers; readonly isStopped: boolean }[] = [];
   /** Some other one has a consumer of them that this one lacks. */
   let lacked: readonly string[] = [];
   /** Types of which the one that expands lacks a consumer. */
@@ -68,9 +68,15 @@ export function createOtherWorkers(me: Omit<LiveWorker, "expands">): OtherWorker
     see(workers) {
       const live = workers.filter(({ id }) => id !== me.id).toSorted((a, b) => b.id - a.id);
       own = ownBeside(live.find(({ expands }) => expands));
-      const isSame = live.length === others.length && live.every(({ id }, place) => id === others[place]?.id);
-      if (isSame) return false;
-      others = live.map(({ id, handled }) => ({ id, consumers: toConsumers(handled) }));
+      const seen = live.map(({ id, handled }) => ({
+        id,
+        consumers: toConsumers(handled),
+        isStopped: isNothing(handled),
+      }));
+      const isSame = (one: (typeof seen)[number], place: number): boolean =>
+        one.id === others[place]?.id && one.isStopped === others[place].isStopped;
+      if (seen.length === others.length && seen.every(isSame)) return false;
+      others = seen;
       lastSeen = Math.max(lastSeen, live[0]?.id ?? 0);
       lacked = others.flatMap(({ consumers }) =>
         [...consumers].flatMap(([type, of]) => (hasAll(mine.get(type), of) ? [] : [type])),
@@ -98,6 +104,11 @@ export function toHandled(types: readonly HandledType[] | undefined): Handled | 
   if (types === undefined) return null;
   const consumers = Map.groupBy(types, ({ consumer }) => toText(consumer));
   return Object.fromEntries([...consumers].map(([consumer, of]) => [consumer, of.map(({ type }) => type)]));
+}
+
+/** Of a worker that stops: it takes nothing more. */
+function isNothing(handled: Handled | null): boolean {
+  return handled !== null && Object.keys(handled).length === 0;
 }
 
 function toConsumers(handled: Handled | null): Consumers {
