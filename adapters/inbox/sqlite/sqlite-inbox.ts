@@ -47,6 +47,9 @@ export interface SqliteOptions {
   readonly freeBytesIn?: FreeDiskOptions["freeBytesIn"];
 }
 
+/** So long a process that takes over carries out requests before it begins, milliseconds. */
+const REQUESTS_FIRST_MS = 5_000;
+
 /** The port on an SQLite file: SQL is the truth, lanes are in the memory of the process that works. */
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
   const { file, isReadOnly = false, threadUrl, setTimer, freeBytesIn } = options;
@@ -133,8 +136,11 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     host: openHost,
     async takeOver() {
       await workerState.takeOver(thread.channel());
-      // What was asked for before holds for all that is to run.
-      await requests.serve();
+      // What was asked for before holds for all that is to run. What takes long, such as the replay of a year, goes on beside the handlers.
+      const late = Promise.withResolvers<void>();
+      const timer = openHost().clock.setTimer(late.resolve, REQUESTS_FIRST_MS);
+      await Promise.race([requests.serve(), late.promise]);
+      timer.clear();
     },
     began: retention.begin,
     lose() {

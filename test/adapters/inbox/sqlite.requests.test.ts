@@ -14,7 +14,7 @@ import { openInline } from "./inline-thread.ts";
 import { crashSqliteInbox, mortalSqliteInbox } from "./mortal-sqlite-inbox.ts";
 
 /** An inbox that is worked on, and others on the same file that only ask. An inline one sees nothing that the others do. */
-async function bench({ openThread }: Pick<SqliteOptions, "openThread"> = {}) {
+async function bench({ openThread, next }: Pick<SqliteOptions, "openThread"> & { next?: typeof openThread } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   const file = join(folder, "inbox.db");
   const make = (own?: SqliteOptions["openThread"]): WorkingInbox => mortalSqliteInbox({ file, openThread: own });
@@ -22,7 +22,7 @@ async function bench({ openThread }: Pick<SqliteOptions, "openThread"> = {}) {
     make: () => make(openThread),
     crash: async (inbox) => {
       await crashSqliteInbox(inbox);
-      return make();
+      return make(next);
     },
     cleanup: () => rmSync(folder, { recursive: true }),
   });
@@ -243,6 +243,40 @@ test("one that works begins with what was asked for before, and a request half d
   expect(await replaying).toBe(500);
   const replayed = (await findAll(next, { states: ["waiting"] })).map(({ replayOf }) => replayOf);
   expect(replayed).toEqual(ids);
+});
+
+test("one that takes longer than 5 s goes on beside the handlers of the process that works next", async () => {
+  let pages = 0;
+  const begunAt: number[] = [];
+  /** Longer stretches would be jumped over. */
+  const advanceAll = async (): Promise<void> => {
+    for (let steps = 0; steps < 3; steps += 1) await opened.clock.advance(2_000);
+  };
+  const next: SqliteOptions["openThread"] = async (...given) => {
+    const channel = await openInline(...given);
+    return {
+      ...channel,
+      async run(batch) {
+        if (batch.tasks.some(({ verb }) => verb === "runRequest")) {
+          pages += 1;
+          begunAt.push(opened.heard.begun);
+          if (pages === 2) void advanceAll();
+          if (pages === 3) await until(() => opened.heard.begun === 2);
+        }
+        return channel.run(batch);
+      },
+    };
+  };
+  const opened = await bench({ openThread: stoppingAfter(1), next });
+  const skipped = numbers(100).map((id) => ({ id, state: "skipped" as const }));
+  for (let delivery = 0; delivery < 20; delivery += 1) await storeAll(opened.inbox, mail(skipped));
+  const other = await opened.asking();
+  const replaying = watch(other.jobs.replay({ states: ["skipped", "done"] }));
+  await eventually(() => expect(queuedIn(opened.file)).toBe(1));
+  const successor = await opened.succeed();
+  await eventually(() => expect(successor.stats().waiting).toBe(2_000));
+  await until(() => replaying.ended);
+  expect([begunAt[1], begunAt.at(-1)]).toEqual([1, 2]);
 });
 
 test("one that cannot be carried out is refused, and those behind it are carried out", async () => {
