@@ -47,6 +47,19 @@ test("of eight that mark at once one tells of the gap", async () => {
   expect(told.filter((since) => since !== undefined)).toEqual([1_000]);
 });
 
+test("two processes whose clocks differ by more than that find no gap while both live, and one when both were away", async () => {
+  const { pool, gaps: slow } = await gapsOn(2);
+  const fast = createPostgresGaps({ ident: () => '"hookline"', pool, isMine: () => true });
+  await slow.mark({ at: 0, afterMs: 100 });
+  // One that has just come knows of time the mark of another one alone.
+  expect(await fast.mark({ at: 500, afterMs: 100 })).toBe(0);
+  for (let at = 50; at <= 500; at += 50) {
+    expect(await slow.mark({ at, afterMs: 100 })).toBeUndefined();
+    expect(await fast.mark({ at: at + 500, afterMs: 100 })).toBeUndefined();
+  }
+  expect(await fast.mark({ at: 1_200, afterMs: 100 })).toBe(1_000);
+});
+
 test("10,000 resources are seen in one statement, and get their gap with one mark", async () => {
   const { gaps } = await gapsOn(1);
   const many = Array.from({ length: 10_000 }, (_, accountId) => ({ ...mail, accountId }));

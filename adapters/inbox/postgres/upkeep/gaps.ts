@@ -28,6 +28,8 @@ const JOINED = `
 /** Resources that deliveries came for, and their gaps, in the tables. Pages go by account. */
 export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): Gaps {
   const table = (): string => `${ident()}.subscribed_resource`;
+  /** When this process last marked that it is alive, by its own clock. */
+  let lastMark = Number.NEGATIVE_INFINITY;
   const seeSql =
     (): string => /* sql */ `insert into ${table()} as r (account, key, source, subscription, resource, family, seen_at)
      select account, key, source, subscription, resource, family, $2
@@ -101,8 +103,10 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
            where r.from_at is not null and (g.until is null or r.until_at <= g.until) ${IN_ORDER})`,
         [JSON.stringify(gaps.map((gap) => ({ ...toRow(gap), ...windowOf(gap) })))],
       ),
-    mark: ({ at, afterMs }) =>
-      pool.transaction(async (queries) => {
+    async mark({ at, afterMs }) {
+      // Its own clock says more than the mark of another process, whose clock may differ.
+      const wasAlive = at >= lastMark && at - lastMark <= afterMs;
+      const since = await pool.transaction(async (queries) => {
         const meta = `${ident()}.meta`;
         // Who comes second waits here, and finds the first one's mark.
         const [row] = await queries.query<{ value: string }>(
@@ -119,14 +123,17 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
              select r.account, r.key from ${table()} as r where r.from_at is null and r.seen_at < $1 ${IN_ORDER})`,
           [Math.min(before, at) - RESOURCE_LIFE_MS],
         );
-        if (at - before <= afterMs) return undefined;
+        if (wasAlive || at - before <= afterMs) return undefined;
         await queries.query(
           /* sql */ `update ${table()} as r set ${JOINED}, seen_at = least(r.seen_at + g.until - g."from", g.until) from (select 'down' as cause, $1::bigint as "from", $2::bigint as until) as g
            where (r.account, r.key) in (select r.account, r.key from ${table()} as r ${IN_ORDER})`,
           [before, at],
         );
         return before;
-      }),
+      });
+      lastMark = at;
+      return since;
+    },
     isMine,
   };
 }
