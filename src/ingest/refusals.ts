@@ -128,7 +128,7 @@ export const REFUSALS = {
     status: 503,
     level: "error",
     message: "The inbox took longer than `storeTimeoutMs`.",
-    fix: "Look at the disk or the queue behind the inbox.",
+    fix: "Look at what the inbox stores in: the disk, the database server or the queue.",
   },
   "inbox-full": {
     status: 503,
