@@ -60,6 +60,17 @@ test("two processes whose clocks differ by more than that find no gap while both
   expect(await fast.mark({ at: 1_200, afterMs: 100 })).toBe(1_000);
 });
 
+test("a process that lives on while the server goes back to an older state finds the gap", async () => {
+  const { pool, gaps } = await gapsOn(1);
+  await gaps.mark({ at: 0, afterMs: 100 });
+  const older = await pool.query<{ key: string; value: string }>("select * from hookline.meta");
+  for (let at = 100; at <= 500; at += 100) await gaps.mark({ at, afterMs: 100 });
+  for (const { key, value } of older)
+    await pool.query("update hookline.meta set value = $2 where key = $1", [key, value]);
+  expect(await gaps.mark({ at: 600, afterMs: 100 })).toBe(0);
+  expect(await gaps.mark({ at: 700, afterMs: 100 })).toBeUndefined();
+});
+
 test("10,000 resources are seen in one statement, and get their gap with one mark", async () => {
   const { gaps } = await gapsOn(1);
   const many = Array.from({ length: 10_000 }, (_, accountId) => ({ ...mail, accountId }));

@@ -6,7 +6,7 @@ import {
   type Gaps,
   type SubscribedResource,
 } from "../../../../src/adapter.ts";
-import type { Pool } from "../connection/pool.ts";
+import type { Pool, Queries } from "../connection/pool.ts";
 import { toText } from "../store/encode-batch.ts";
 
 export interface PostgresGapsDeps {
@@ -28,8 +28,8 @@ const JOINED = `
 /** Resources that deliveries came for, and their gaps, in the tables. Pages go by account. */
 export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): Gaps {
   const table = (): string => `${ident()}.subscribed_resource`;
-  /** When this process last marked that it is alive, by its own clock. */
-  let lastMark = Number.NEGATIVE_INFINITY;
+  /** The last mark of this process: when it was, by its own clock, and how many there had been of all processes. */
+  let lastMark = { at: Number.NEGATIVE_INFINITY, count: 0 };
   const seeSql =
     (): string => /* sql */ `insert into ${table()} as r (account, key, source, subscription, resource, family, seen_at)
      select account, key, source, subscription, resource, family, $2
@@ -39,6 +39,12 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
   /** A change is durable once it resolves, which a statement without a transaction need not be. */
   async function change(text: string, values: readonly unknown[]): Promise<void> {
     await pool.transaction((queries) => queries.query(text, values));
+  }
+
+  async function countMark(queries: Queries): Promise<number> {
+    const sql = `insert into ${ident()}.meta as m values ('marks', '1') on conflict (key) do update set value = (m.value::bigint + 1)::text returning value`;
+    const [counted] = await queries.query<{ value: string }>(sql);
+    return Number(counted?.value);
   }
 
   return {
@@ -104,8 +110,7 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
         [JSON.stringify(gaps.map((gap) => ({ ...toRow(gap), ...windowOf(gap) })))],
       ),
     async mark({ at, afterMs }) {
-      // Its own clock says more than the mark of another process, whose clock may differ.
-      const wasAlive = at >= lastMark && at - lastMark <= afterMs;
+      let count = 0;
       const since = await pool.transaction(async (queries) => {
         const meta = `${ident()}.meta`;
         // Who comes second waits here, and finds the first one's mark.
@@ -116,6 +121,9 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
           `insert into ${meta} values ('alive', $1) on conflict (key) do update set value = excluded.value`,
           [String(at)],
         );
+        count = await countMark(queries);
+        // Its own clock says more than the mark of another process, whose clock may differ; unless the server lost what held, and its own mark too.
+        const wasAlive = at >= lastMark.at && at - lastMark.at <= afterMs && count > lastMark.count;
         if (row === undefined) return undefined;
         const before = Number(row.value);
         await queries.query(
@@ -131,7 +139,7 @@ export function createPostgresGaps({ ident, pool, isMine }: PostgresGapsDeps): G
         );
         return before;
       });
-      lastMark = at;
+      lastMark = { at, count };
       return since;
     },
     isMine,
