@@ -133,7 +133,7 @@ function report(findings: readonly Finding[], stdout: Terminal): void {
   const total = findings.length;
   if (wrong.length === 0)
     return print(styleText("green", `All ${total} answers are as they should be.`, { stream: stdout }));
-  const summary = `${wrong.length} of ${total} ${wrong.length === 1 ? "is" : "are"} not as it should be.`;
+  const summary = `${wrong.length} of ${total} checks failed.`;
   print(styleText("red", summary, { stream: stdout }));
   for (const same of Map.groupBy(wrong, ({ got, cause, fix }) => [resultOf(got), cause, fix].join("\n")).values()) {
     const [{ got, cause, fix }] = same as [Finding];

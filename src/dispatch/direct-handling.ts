@@ -13,7 +13,7 @@ import { eventsInParts, lastHandled } from "./delivery-events.ts";
 import { isGivenUp, refuseTombstone, toHandleFailed, toStuck } from "./direct-errors.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { createTurn, nextTurn } from "./event-loop.ts";
-import { uniqueOf } from "./expand.ts";
+import { isSkipped, uniqueOf } from "./expand.ts";
 import type { Registration } from "./handlers.ts";
 import type { ExpansionReporter } from "./job-reporter.ts";
 import { laneOf } from "./lane-key.ts";
@@ -184,7 +184,7 @@ export function createDirectHandling(
       if (isOver()) return atOnce();
       const routes = handlers.routes(event.type);
       reporter.arrived(event, delivery);
-      if (routes.length === 0) reporter.unhandled(event, false);
+      if (routes.length === 0 && !isSkipped(event, handlers)) reporter.unhandled(event, false);
       for (const registration of routes) {
         if (isOver()) return atOnce();
         const sharedUntil = entry === last && registration === routes.at(-1) ? undefined : endsAt;

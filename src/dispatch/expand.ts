@@ -35,15 +35,16 @@ export function expandEvents(
   }));
 }
 
+/** Of an event without a handler: a change, and some consumer handles another one of its family. */
+export function isSkipped({ type }: SingleEvent, handlers: Handlers): boolean {
+  const family = familyOf(type);
+  return isChangeFamily(family) && !type.endsWith(".signal") && handlers.knowsFamily(family);
+}
+
 /** A job for each consumer. An event that no consumer handles gets one job: skipped where its family is handled, else unhandled. */
 export function jobsOf(event: SingleEvent, handlers: Handlers, source: string | undefined): readonly NewJob[] {
   const routes = routesOf(event, handlers);
-  if (routes.length === 0) {
-    const family = familyOf(event.type);
-    return isChangeFamily(family) && !event.type.endsWith(".signal") && handlers.knowsFamily(family)
-      ? SKIPPED
-      : UNHANDLED;
-  }
+  if (routes.length === 0) return isSkipped(event, handlers) ? SKIPPED : UNHANDLED;
   return routes.map((route) => ({
     state: "waiting",
     consumer: route.consumer,

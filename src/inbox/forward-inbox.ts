@@ -101,7 +101,7 @@ function toResult(id: string, result: Result | undefined): StoreResult | Storage
   const { reason: cause } = result as { readonly reason: unknown };
   if (isHooklineError(cause, "forward-results")) return cause;
   catchRejection(cause); // `throw fetch(url)` throws a promise
-  return new StorageError("storage-failed", "The queue behind the inbox rejected the delivery.", { cause });
+  return new StorageError("storage-failed", "The queue rejected the delivery.", { cause });
 }
 
 /** What is no result for each delivery makes none of them certain. */

@@ -91,7 +91,7 @@ function holdBytes(inFlightBytes: InFlightBytes): HeldBytes {
 /** More bytes than the receiver takes: 413. */
 export function bodyTooLarge(maxBytes: number): BodyError {
   return new BodyError("body-too-large", `The body is over ${maxBytes} bytes.`, {
-    fix: "It will be redelivered for ever: raise `maxBodyBytes`, and the limit of a proxy in front, if there is one. A queue whose messages hold no more needs another inbox.",
+    fix: "It is redelivered until it fits: raise `maxBodyBytes`, and the limit of a proxy in front. A queue whose messages hold no more needs another inbox.",
   });
 }
 

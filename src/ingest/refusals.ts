@@ -49,7 +49,7 @@ export const REFUSALS = {
     status: 413,
     level: "error",
     message: "The body is over `maxBodyBytes`.",
-    fix: "It is redelivered for ever: raise `maxBodyBytes`.",
+    fix: "It is redelivered until it fits: raise `maxBodyBytes`.",
   },
   "intake-full": {
     status: 503,

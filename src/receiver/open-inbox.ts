@@ -113,5 +113,5 @@ export function openToWork(
 
 /** The error of every call after `close()`. */
 export function toClosed(): ClosedError {
-  return new ClosedError("closed", "The receiver is closed.", { fix: "Make a new one with `createReceiver`." });
+  return new ClosedError("closed", "The receiver is closed.", { fix: "To go on, make a new receiver." });
 }

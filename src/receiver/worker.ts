@@ -112,7 +112,7 @@ export function createWork(
     async stop(drainMs) {
       const stopping = dispatcher?.stop(drainMs);
       const told = (async () => inbox?.stopWork?.())();
-      told.catch((err: unknown) => deps.faultLog.error({ err, code: "inbox-failed" }, "the inbox failed to stop work"));
+      told.catch((err: unknown) => deps.faultLog.error({ err, code: "inbox-failed" }, "the inbox failed"));
       return (await stopping) ?? { done: 0, released: 0, stuck: 0 };
     },
     ended: async () => dispatcher?.ended(),

@@ -163,6 +163,14 @@ describe("receiver.handle", () => {
     expect(log.of("subscription-errored")).toHaveLength(2);
   });
 
+  test("says nothing of a change without a handler where another one of its family has one: an inbox would skip it", async () => {
+    const { receiver, log } = rig();
+    receiver.on("email.created", () => {});
+    await receiver.handle(stored(emails("a"))); // email.updated
+    await receiver.handle(stored(bodyOf({ resource: "/contacts", payloads: [change("b", "created")] })));
+    expect(log.of("unhandled")).toMatchObject([{ facts: { event: "contact.created" } }]);
+  });
+
   test("runs middleware around each handler", async () => {
     const { receiver } = rig();
     const said: string[] = [];

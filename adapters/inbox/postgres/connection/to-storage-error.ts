@@ -213,7 +213,10 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
   [
     /^57P03$/,
     (detail, options) =>
-      new StatementError("server-unreachable", `The server is starting, stopping or recovering. ${detail}`, options),
+      new StatementError("server-unreachable", `The server is starting, stopping or recovering. ${detail}`, {
+        ...options,
+        fix: "What receives or works goes on by itself when it is up.",
+      }),
   ],
   [
     /CERT|^UNABLE_TO_/,

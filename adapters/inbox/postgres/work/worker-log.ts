@@ -53,6 +53,6 @@ const OVER = {
   },
   stalled: {
     code: "worker-stalled",
-    text: "no step held for as long as the lease, though the server answers: this worker begins anew. The log has why (inbox-failed), such as a lock that another session holds",
+    text: "no step held for as long as the lease, though the server answers: this worker begins anew. The process stood still, or the log has why (inbox-failed), such as a lock of another session",
   },
 };
