@@ -166,7 +166,8 @@ export interface Receiver<out K extends StorageKind = StorageKind> {
   /**
    * For a queue in front of this receiver: verifies each delivery again, all but its age, and stores it in this receiver's inbox, in order.
    * Acknowledge in the queue what is fulfilled: it is durable, or was stored before, or its subscription is unwanted. What is rejected
-   * with `signature-invalid` or `delivery-invalid` will never be accepted: put it aside. Let the queue deliver the rest again.
+   * with `signature-invalid` or `delivery-invalid` will never be accepted: put it aside. Let the queue deliver the rest again. Of a call that
+   * is stored in several commits, a later one may hold where an earlier one failed.
    * A look-up of secrets gets the `source` and the stored headers, and an empty path.
    * @returns one result a delivery, in order; its reason is a SignatureError `signature-invalid`, a UsageError `delivery-invalid`, a StorageError, a ClosedError `closed`, or a HooklineError with the code of a refused request
    * @throws UsageError `accept-forwards` on a receiver with `forwardInbox`, `delivery-invalid` for what is no list

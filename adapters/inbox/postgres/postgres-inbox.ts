@@ -196,6 +196,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     pauses,
     ready: () => (failure === undefined ? { ready: true } : { ready: false, error: failure.error }),
     unref() {
+      worker.unref();
       for (const one of Object.values(pools ?? {}) as Pool[]) one.unref();
     },
 

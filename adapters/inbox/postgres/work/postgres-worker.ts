@@ -8,12 +8,12 @@ import { createMembership, type Membership } from "../workers/membership.ts";
 import { createOtherWorkers, toHandled, type OtherWorkers } from "../workers/other-workers.ts";
 import { createWorkerLog, type Over } from "./worker-log.ts";
 import { BEAT_MS, PAUSE_MS, POLL_MS, TICK_MS, TRY_AGAIN_MS } from "./intervals.ts";
-import { createTimers } from "./timer-set.ts";
+import { createTimers, type Timers } from "./timer-set.ts";
 import type { StepReply } from "./work-steps.ts";
 import { createWorkerClaims, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
 
 /** This process as one of those that work. */
-export interface PostgresWorker extends WorkerClaims, Pick<Membership, "standstill"> {
+export interface PostgresWorker extends WorkerClaims, Pick<Membership, "standstill">, Pick<Timers, "unref"> {
   work(worker: Worker): Promise<void>;
   /** The worker that expands deliveries, if this process is it. */
   expander(): number | undefined;
@@ -72,8 +72,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     now,
     leaseMs,
     transactions: { ident, queries: pool, pause },
-    orphaned: tell.orphaned,
-    unread: tell.unread,
+    ...tell,
     ended: deps.ended,
   });
   let worker: Worker | undefined;
@@ -276,6 +275,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   return {
     ...claims,
     standstill: membership.standstill,
+    unref: timers.unref,
     async work(given) {
       [worker, isStopping] = [given, false];
       if (life === undefined) await begin();

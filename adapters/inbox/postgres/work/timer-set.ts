@@ -6,6 +6,8 @@ export interface Timers {
   /** Runs something again and again, while a condition holds. An error ends nothing. */
   loopsWhile(condition: () => boolean): Loop;
   clear(): void;
+  /** From now on the process may end while some are pending. */
+  unref(): void;
 }
 
 /** @param nextMs gives the time until the next run from the last one */
@@ -13,12 +15,14 @@ type Loop = (ms: number, run: () => Promise<void>, nextMs?: (last: number) => nu
 
 export function createTimers(clock: () => Clock, failed: (error: StorageError) => void): Timers {
   let timers: Timer[] = [];
+  let isLoose = false;
 
   function later(ms: number, run: () => void): void {
     const timer = clock().setTimer(() => {
       timers = timers.filter((one) => one !== timer);
       run();
     }, ms);
+    if (isLoose) timer.unref?.();
     timers.push(timer);
   }
 
@@ -36,6 +40,10 @@ export function createTimers(clock: () => Clock, failed: (error: StorageError) =
     },
     clear() {
       for (const timer of timers.splice(0)) timer.clear();
+    },
+    unref() {
+      isLoose = true;
+      for (const timer of timers) timer.unref?.();
     },
   };
 }
