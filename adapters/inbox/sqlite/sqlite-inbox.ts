@@ -47,8 +47,8 @@ export interface SqliteOptions {
   readonly freeBytesIn?: FreeDiskOptions["freeBytesIn"];
 }
 
-/** So long a process that takes over carries out requests before it begins, milliseconds. */
-const REQUESTS_FIRST_MS = 5_000;
+/** So long a process that takes over carries out replays before it begins, milliseconds. */
+const REPLAYS_FIRST_MS = 5_000;
 
 /** The port on an SQLite file: SQL is the truth, lanes are in the memory of the process that works. */
 export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> {
@@ -131,16 +131,24 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     keepBodies,
   });
 
+  /** A drop or an erasure that was asked for before holds for all that is to run. A long replay alone goes on beside the handlers. */
+  async function serveFirst(): Promise<void> {
+    let isServed = false;
+    const served = requests.serve().then(() => void (isServed = true));
+    do {
+      const late = Promise.withResolvers<void>();
+      const timer = openHost().clock.setTimer(late.resolve, REPLAYS_FIRST_MS);
+      await Promise.race([served, late.promise]);
+      timer.clear();
+    } while (!isServed && (await commits.add("hasRemovals", undefined)));
+  }
+
   const takeOver = createTakeOver({
     file: thread.file,
     host: openHost,
     async takeOver() {
       await workerState.takeOver(thread.channel());
-      // What was asked for before holds for all that is to run. What takes long, such as the replay of a year, goes on beside the handlers.
-      const late = Promise.withResolvers<void>();
-      const timer = openHost().clock.setTimer(late.resolve, REQUESTS_FIRST_MS);
-      await Promise.race([requests.serve(), late.promise]);
-      timer.clear();
+      await serveFirst();
     },
     began: retention.begin,
     lose() {

@@ -99,7 +99,7 @@ test("where all are full, each of them leaves the expansion to the next one more
     hasUnexpanded: true,
     full: { looks: 0, most: 10 },
   } as unknown as Life;
-  const live = [{ id: 3 }, { id: 1 }, { id: 2 }];
+  const live = [3, 1, 2].map((id) => ({ id, handled: null, expands: false }));
   const gaps = (looks: number): number[] => {
     const found: number[] = [];
     for (let look = 1, last = 0; look <= looks; look += 1) {
@@ -119,5 +119,9 @@ test("where all are full, each of them leaves the expansion to the next one more
   Object.assign(life, { id: 4, full: { looks: 0, most: 1 } });
   expect(heirWhereFull(life, live)).toBe(1);
   Object.assign(life, { full: { looks: 0, most: 1 } });
-  expect(heirWhereFull(life, [{ id: 4 }])).toBeUndefined();
+  const [stopping, me] = [
+    { id: 5, handled: {}, expands: false },
+    { id: 4, handled: null, expands: true },
+  ];
+  expect(heirWhereFull(life, [stopping, me])).toBeUndefined();
 });

@@ -3,7 +3,7 @@ import type { Pool } from "../connection/pool.ts";
 import { EXPANDER } from "../schema/tables.ts";
 import { createHandOver, type HandOver } from "../workers/hand-over.ts";
 import type { Lanes, Row } from "./lanes.ts";
-import type { OtherWorkers } from "../workers/other-workers.ts";
+import { isNothing, type LiveWorker, type OtherWorkers } from "../workers/other-workers.ts";
 import { createRecentDeliveries, type RecentDeliveries } from "./bodies/recent-deliveries.ts";
 import { createShardMemory, type ShardMemory } from "./shard-memory.ts";
 import { createWorkSteps, type StepReply, type WorkSteps } from "./work-steps.ts";
@@ -174,12 +174,13 @@ export function isFull(mine: Life): boolean {
 }
 
 /** @returns the next one of those that live, where this one expands and has had no room for a while: it may have some */
-export function heirWhereFull(mine: Life, live: readonly { readonly id: number }[]): number | undefined {
+export function heirWhereFull(mine: Life, live: readonly LiveWorker[]): number | undefined {
   const { id: me, lanes, full } = mine;
   if (lanes.fill() < 1) [full.looks, full.most] = [0, FULL_LOOKS.least];
   else if (isExpander(mine) && mine.hasUnexpanded) full.looks += 1;
   if (full.looks < full.most) return undefined;
   [full.looks, full.most] = [0, Math.min(2 * full.most, FULL_LOOKS.most)];
-  const others = live.map(({ id }) => id).toSorted((a, b) => a - b);
+  const able = live.filter(({ handled }) => !isNothing(handled));
+  const others = able.map(({ id }) => id).toSorted((a, b) => a - b);
   return others.find((id) => id > me) ?? others.find((id) => id < me);
 }

@@ -107,7 +107,7 @@ export function toHandled(types: readonly HandledType[] | undefined): Handled | 
 }
 
 /** Of a worker that stops: it takes nothing more. */
-function isNothing(handled: Handled | null): boolean {
+export function isNothing(handled: Handled | null): boolean {
   return handled !== null && Object.keys(handled).length === 0;
 }
 

@@ -25,6 +25,8 @@ export interface AdminRequests {
   runRequest(turn: RunTurn): RequestPage | undefined;
   /** The id of the next request, which may be one that cannot be read; undefined when none is open. */
   nextRequest(): number | undefined;
+  /** Whether an open request takes jobs away: none of these may run any more. */
+  hasRemovals(): boolean;
   /**
    * A request cannot be carried out: it is not to stand in the way of the others.
    * @returns whether it was open
@@ -79,6 +81,9 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
     add: db.prepare("INSERT INTO request (id, verb, selection, cursor, asked_at) VALUES (?, ?, ?, 0, ?)"),
     next: db.prepare(`SELECT id, verb, selection, cursor ${ofNext}`),
     nextId: db.prepare(`SELECT id ${ofNext}`),
+    removal: db.prepare(
+      "SELECT 1 FROM request WHERE answered_at IS NULL AND verb <> 'replay' AND cursor IS NOT NULL LIMIT 1",
+    ),
     progress: db.prepare(`SELECT concat(id, ' ', cursor) AS progress ${ofNext}`),
     advance: db.prepare(
       "UPDATE request SET count = count + ?, cursor = ?, selection = coalesce(?, selection) WHERE id = ?",
@@ -168,6 +173,7 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
       if (next === undefined) answer(id, at, null);
       return { added, removed, isHeldUp: false };
     },
+    hasRemovals: () => sql.removal.get() !== undefined,
     nextRequest() {
       const id = sql.nextId.get()?.["id"];
       return id === undefined ? undefined : Number(id);

@@ -53,8 +53,7 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
   /** The thread ended under the next one: which it is, the next thread tells. */
   let died: StorageError | undefined;
   let served = Promise.resolve();
-  let isServing = false;
-  let isAskedAgain = false;
+  let [isServing, isAskedAgain] = [false, false];
   let timer: Timer | undefined;
 
   function append(jobs: readonly LoadedJob[]): void {
@@ -78,6 +77,7 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
   async function runPage(idleEpoch: number | undefined): Promise<boolean> {
     const at = host().clock.now();
     if (died !== undefined) await failed(died, idleEpoch);
+    if (idleEpoch === undefined && !workerState.isLoaded) return false;
     try {
       const page = await commits.add("runRequest", { at, idleEpoch });
       failing = undefined;
@@ -124,7 +124,7 @@ export function createAdminRequestRunner(deps: AdminRequestRunnerDeps): AdminReq
     isServing = true;
     do {
       isAskedAgain = false;
-      while (isOpen() && workerState.isLoaded && (await runPage(undefined)));
+      while (isOpen() && (await runPage(undefined)));
     } while (isAskedAgain);
     isServing = false;
   }

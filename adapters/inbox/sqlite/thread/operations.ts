@@ -55,6 +55,7 @@ export const READS: ReadonlySet<keyof Operations> = new Set<keyof Operations>([
   "endedGroups",
   "requestState",
   "nextRequest",
+  "hasRemovals",
   "trustedAt",
   "tombstones",
   "erroredSubscriptions",
