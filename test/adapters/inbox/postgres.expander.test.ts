@@ -1,6 +1,6 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Pool, Queries } from "../../../adapters/inbox/postgres/connection/pool.ts";
-import { heirWhereFull, type Life } from "../../../adapters/inbox/postgres/work/create-life.ts";
+import { heirWhereFull, reopenIf, type Life } from "../../../adapters/inbox/postgres/work/create-life.ts";
 import { createPostgresWorker } from "../../../adapters/inbox/postgres/work/postgres-worker.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
@@ -124,4 +124,19 @@ test("where all are full, each of them leaves the expansion to the next one more
     { id: 4, handled: null, expands: true },
   ];
   expect(heirWhereFull(life, [stopping, me])).toBeUndefined();
+});
+
+test("unhandled jobs are looked at again once the stores of an old worker have ended that were under way", () => {
+  let time = 1_000;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => time);
+  onTestFinished(() => clock.mockRestore());
+  const mine = { hasReopened: true, reopenAgainAt: Infinity };
+  const reopensAt = (at: number, haveChanged: boolean): boolean => {
+    time = at;
+    mine.hasReopened = true;
+    reopenIf(haveChanged, mine);
+    return !mine.hasReopened;
+  };
+  expect([reopensAt(1_000, false), reopensAt(2_000, true), reopensAt(3_000, true)]).toEqual([false, true, true]);
+  expect([42_999, 43_000, 90_000].map((at) => reopensAt(at, false))).toEqual([false, true, false]);
 });

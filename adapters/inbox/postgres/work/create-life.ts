@@ -23,6 +23,8 @@ export interface Life {
   readonly steps: WorkSteps;
   readonly handOver: HandOver;
   readonly others: OtherWorkers;
+  /** A look at the others: what an old one called unhandled may have a handler now. */
+  readonly see: (workers: readonly LiveWorker[]) => void;
   owned: ReadonlySet<number>;
   /** It may claim. */
   hasBegun: boolean;
@@ -30,6 +32,8 @@ export interface Life {
   looksAt: "all" | "own" | "none";
   /** It was told to look at them since workers last came or went. */
   hasReopened: boolean;
+  /** Once more then, by the monotonic clock. */
+  reopenAgainAt: number;
   /** Why some of its shards could not be loaded, at the last try. */
   loadFailure: StorageError | undefined;
   /** Memory is behind the tables. */
@@ -130,9 +134,11 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     steps,
     handOver: createHandOver({ memory, lanes, steps, now }),
     others,
+    see: (workers) => reopenIf(others.see(workers), life),
     hasBegun: false,
     looksAt: "none",
     hasReopened: false,
+    reopenAgainAt: Infinity,
     owned: new Set(),
     loadFailure: undefined,
     isDirty: true,
@@ -161,6 +167,16 @@ export async function loadMissing(mine: Life): Promise<StorageError | undefined>
     const failure = (mine.loadFailure = error as StorageError);
     return failure.message === before?.message ? undefined : failure;
   }
+}
+
+/** Longer than a process waits for the commit of a store. */
+const STORES_END_MS = 40_000;
+
+/** Unhandled jobs are looked at after workers came or went, and once more: what an old one was storing then may have a handler in a new one. */
+export function reopenIf(haveChanged: boolean, mine: Pick<Life, "hasReopened" | "reopenAgainAt">): void {
+  const at = performance.now();
+  if (haveChanged) [mine.hasReopened, mine.reopenAgainAt] = [false, at + STORES_END_MS];
+  else if (at >= mine.reopenAgainAt) [mine.hasReopened, mine.reopenAgainAt] = [false, Infinity];
 }
 
 export function isExpander({ owned, handOver }: Life): boolean {

@@ -223,8 +223,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     // A heart that stands still is looked at as soon as it may be taken for dead.
     if (lookAgainMs < TICK_MS) timers.later(lookAgainMs, () => void tick(mine).catch(failed));
     mine.owned = new Set(owned);
-    // What an old worker called unhandled may have a handler now.
-    if (others.see(workers)) mine.hasReopened = false;
+    mine.see(workers);
     handOver.goOn(owned);
     handOver.leave(surplus);
     const failure = await loadMissing(mine);

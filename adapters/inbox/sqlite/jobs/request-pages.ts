@@ -81,9 +81,7 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
     add: db.prepare("INSERT INTO request (id, verb, selection, cursor, asked_at) VALUES (?, ?, ?, 0, ?)"),
     next: db.prepare(`SELECT id, verb, selection, cursor ${ofNext}`),
     nextId: db.prepare(`SELECT id ${ofNext}`),
-    removal: db.prepare(
-      "SELECT 1 FROM request WHERE answered_at IS NULL AND verb <> 'replay' AND cursor IS NOT NULL LIMIT 1",
-    ),
+    removal: db.prepare("SELECT 1 FROM request WHERE answered_at IS NULL AND verb <> 'replay' AND cursor IS NOT NULL"),
     progress: db.prepare(`SELECT concat(id, ' ', cursor) AS progress ${ofNext}`),
     advance: db.prepare(
       "UPDATE request SET count = count + ?, cursor = ?, selection = coalesce(?, selection) WHERE id = ?",

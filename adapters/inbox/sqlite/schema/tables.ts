@@ -151,7 +151,7 @@ export const CURRENT: SchemaPlan = {
  * @throws FileError `not-an-inbox`, `schema-newer`, `schema-older`, `name-differs`
  */
 export function prepareSchema(db: DatabaseSync, name: string, plan: SchemaPlan = CURRENT): void {
-  const file = db.location() ?? "The inbox in memory";
+  const file = String(db.location());
   db.exec("BEGIN IMMEDIATE");
   try {
     // What was looked at before the file was opened may have been written since.
