@@ -10,6 +10,8 @@ export interface BullmqQueueLike {
   /** Resolves when Redis has them all. */
   addBulk(jobs: { name: string; data: StoredDelivery; opts: object }[]): Promise<unknown>;
   readonly defaultJobOptions?: object | undefined;
+  /** Resolves once Redis was reached. */
+  waitUntilReady?(): Promise<unknown>;
 }
 
 /** A `Job` of BullMQ. */
@@ -45,9 +47,11 @@ export function bullmqInbox(queue: BullmqQueueLike, options: BullmqInboxOptions 
   assertQueue("bullmqInbox", queue, "addBulk");
   assertOptions("bullmqInbox", options, { maxBatch: true });
   const messages = wholeNumber({ where: "bullmqInbox", name: "maxBatch", value: options.maxBatch ?? 500, least: 1 });
+  const reach = createReach(queue);
   return createQueueInbox({
     limits: { messages, batchBytes: Infinity, messageBytes: Infinity },
     async send(batch) {
+      await reach();
       const opts = { ...JOB_OPTIONS, ...queue.defaultJobOptions };
       const jobs = await queue.addBulk(
         batch.map((delivery) => ({ name: "delivery", data: delivery, opts: { ...opts, jobId: delivery.id } })),
@@ -59,6 +63,21 @@ export function bullmqInbox(queue: BullmqQueueLike, options: BullmqInboxOptions 
       );
     },
   });
+}
+
+/** For the first connection, within the time of a store. */
+const CONNECT_MS = 3_000;
+
+/** What is given to a queue before its first connection it keeps, and adds later, although it was answered 503. So nothing is given to it until then. */
+function createReach(queue: BullmqQueueLike): () => Promise<void> {
+  let isReached = false;
+  return async () => {
+    if (isReached) return;
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(new Error("Redis was not reached yet.")), CONNECT_MS);
+    await Promise.race([queue.waitUntilReady?.(), late.promise]).finally(() => clearTimeout(timer));
+    isReached = true;
+  };
 }
 
 /** With another job's id: that one stands for it. */

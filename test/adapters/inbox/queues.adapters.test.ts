@@ -58,6 +58,21 @@ describe("BullMQ", () => {
     expect(other?.opts).toMatchObject({ attempts: 3, priority: 5, jobId: other?.data.id });
   });
 
+  test("nothing is given to a queue that has not reached Redis yet: it would add it later, although it was answered 503", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const [added, ready] = [vi.fn(async () => {}), Promise.withResolvers<void>()];
+    const inbox = bullmqInbox({ addBulk: added, waitUntilReady: () => ready.promise });
+    const refused = store(inbox, 1);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(await refused).toMatchObject([{ code: "storage-failed", cause: { message: "Redis was not reached yet." } }]);
+    ready.resolve();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(added).not.toHaveBeenCalled();
+    expect(await store(inbox, 2)).toMatchObject([{ expanded: false }]);
+    expect(added).toHaveBeenCalledOnce();
+  });
+
   test("a job that deduplication drops is not stored", async () => {
     const addBulk = async (jobs: { data: StoredDelivery }[]) =>
       jobs.map(({ data }, place) => ({ id: place === 1 ? "another" : data.id }));
