@@ -168,9 +168,7 @@ describe("hookline check", () => {
     });
     const cli = check(url);
     expect(await cli.ended).toBe(1);
-    expect(cli.out()).toContain(
-      "1 of 12 checks failed.\n\n413: a delivery of up to 150 kB\nThere is a body limit",
-    );
+    expect(cli.out()).toContain("1 of 12 checks failed.\n\n413: a delivery of up to 150 kB\nThere is a body limit");
     expect(cli.out()).toContain("of nginx/1.27, or of a body parser.\nFix: Raise it above the receiver's own");
   });
 

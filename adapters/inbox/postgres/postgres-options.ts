@@ -80,8 +80,13 @@ const SHORTEST_LEASE_MS = 2_000;
 /** As libpq takes it, or the folder of a Unix socket. Anything else the driver would take for a name of a database. */
 const STRING = /^(?:postgres(?:ql)?:\/\/|socket:|\/)/;
 
-function toConnection(name: string, given: unknown): Readonly<Record<string, unknown>> {
-  if (typeof given === "string" && STRING.test(given)) return { connectionString: given };
+export function toConnection(name: string, given: unknown): Readonly<Record<string, unknown>> {
+  if (typeof given === "string" && STRING.test(given)) {
+    if (canParse(given)) return { connectionString: given };
+    throw new UsageError("option-invalid", `postgresInbox got ${name} a text that is no URL.`, {
+      fix: "Percent-encode its password, as %23 for #; a port is a number.",
+    });
+  }
   // A pool of the application's would make what is stored wait behind its handlers.
   const isPool = typeof (given as { readonly connect?: unknown } | null | undefined)?.connect === "function";
   const isObject = typeof given === "object" && given !== null && !Array.isArray(given) && !(given instanceof URL);
@@ -100,6 +105,11 @@ function toConnection(name: string, given: unknown): Readonly<Record<string, unk
     `postgresInbox got ${name} ${got}, expected a text "postgres://..." or the options of \`new pg.Pool()\`.`,
     { fix: 'Write postgresInbox(process.env.DATABASE_URL ?? "postgres://localhost/app"); it makes pools of its own.' },
   );
+}
+
+/** As the driver does, which takes a host that is left out. */
+function canParse(text: string): boolean {
+  return [text, text.replace("@/", "@host/")].some((one) => URL.canParse(one, "postgres://base"));
 }
 
 function toSchema(schema: unknown): string {

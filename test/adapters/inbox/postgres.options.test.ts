@@ -48,6 +48,29 @@ test.each([
   );
 });
 
+test.each([
+  "postgres://app:a#b@localhost/app",
+  "postgres://app:hush/hush@localhost/app",
+  "postgres://localhost:599x/app",
+])("the text %s is refused because it is no URL, and is not shown", (connection) => {
+  expect(() => resolvePostgresOptions(connection, {})).toThrow(
+    expect.objectContaining({
+      code: "option-invalid",
+      message: expect.stringMatching(/^postgresInbox got connection a text that is no URL\. Percent-encode/),
+    }),
+  );
+});
+
+test.each([
+  "postgres://app:a b%@localhost/app",
+  "postgres://app@/app?host=/run/postgresql",
+  "/run/postgresql app",
+  "socket:/run?db=app",
+])("the text %s is taken, as the driver does", (connectionString) => {
+  expect(resolvePostgresOptions(connectionString, {})).toMatchObject({ connection: { connectionString } });
+  expect(() => new pg.Client({ connectionString })).not.toThrow();
+});
+
 test.each(["localhost:5432", "mysql://localhost/app", "webhooks:hush@localhost/app"])(
   "the text %s is refused with what it lacks, and is not shown",
   (connection) => {

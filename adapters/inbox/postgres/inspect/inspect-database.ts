@@ -3,6 +3,7 @@ import { StorageError, type InboxJobs, type Tombstones, type WorkingInbox } from
 import { createPool, type Pool, type Queries } from "../connection/pool.ts";
 import { createPostgresJobs } from "../jobs/admin.ts";
 import { createPostgresInbox, type PostgresOptions } from "../postgres-inbox.ts";
+import { toConnection } from "../postgres-options.ts";
 import { prepareSchema } from "../schema/migrate.ts";
 import { createPostgresGaps } from "../upkeep/gaps.ts";
 import { findLiveWorkers } from "../workers/list-workers.ts";
@@ -51,10 +52,10 @@ interface LookOptions {
 
 /**
  * Looks at a database without making or changing anything.
- * @throws StorageError `inbox-missing`, `schema-newer`, `schema-older`, and those of a connection
+ * @throws StorageError `inbox-missing`, `schema-newer`, `schema-older`, and those of a connection; UsageError `option-invalid`
  */
 export async function lookAtDatabase({ connectionString, schema }: LookOptions): Promise<LookedAtDatabase> {
-  const connection = { connectionString };
+  const connection = toConnection("connection", connectionString);
   const pool = createPool({ connection, max: 2, applicationName: "hookline inbox" });
   try {
     const whole = oneOf(await inboxesIn(pool), schema);
