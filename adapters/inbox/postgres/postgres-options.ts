@@ -84,7 +84,7 @@ export function toConnection(name: string, given: unknown): Readonly<Record<stri
   if (typeof given === "string" && STRING.test(given)) {
     if (canParse(given)) return { connectionString: given };
     throw new UsageError("option-invalid", `postgresInbox got ${name} a text that is no URL.`, {
-      fix: "Percent-encode its password, as %23 for #; a port is a number.",
+      fix: "Percent-encode its user and password, such as %23 for #; a port is a number.",
     });
   }
   // A pool of the application's would make what is stored wait behind its handlers.
