@@ -77,6 +77,8 @@ export const expanding: InboxPromises = {
       const [stored] = await storeAll(inbox, raw(long));
       const id = stored?.id ?? "";
       await inbox.expand([{ id, events: long.events.slice(0, 2), cursor: 2 }]);
+      // Without events from where it stood before: it moves nothing back.
+      await inbox.expand([{ id, events: [], cursor: 0 }]);
       const [next] = await storeAll(inbox, mail([one("d")]));
       assert.equal(next?.expanded, false);
       const waiting = await inbox.unexpanded(10);

@@ -76,8 +76,8 @@ export function encodeExpansions(given: readonly Expansion[], times: Times): Enc
       o,
       delivery: Number(id),
       at: first,
-      // One that was expanded meanwhile stands elsewhere.
-      cursor: made[0]?.entry ?? null,
+      // One that was expanded meanwhile stands elsewhere. Without events it moves nothing: not back either.
+      cursor: made[0]?.entry ?? upto ?? null,
       upto: upto ?? null,
       jobs: events.peek() === first ? null : lines,
       account,
