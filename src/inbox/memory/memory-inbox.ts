@@ -191,7 +191,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
           backlog.shift();
           store.endExpansion(deliveryRow);
         } else {
-          deliveryRow.cursor = cursor;
+          deliveryRow.cursor = Math.max(deliveryRow.cursor, cursor); // without events it moves nothing: not back either
         }
         return seen;
       }),

@@ -35,6 +35,18 @@ test("where a part of what is expanded at once fails, and is in another commit, 
   expect(await run(inbox)).toEqual(["a", "b", "c"]);
 });
 
+test("a part that comes again after a commit of unknown outcome makes no job twice", async () => {
+  const { inbox } = await onDisk();
+  const { events } = mail(["a", "b", "c"]);
+  const [stored] = await inbox.store([raw(mail(["a", "b", "c"]))]);
+  const id = stored !== undefined && "id" in stored ? stored.id : "";
+  const part = { id, events: events.slice(0, 2), cursor: 2 };
+  await inbox.expand([part]);
+  await inbox.expand([part]);
+  await inbox.expand([{ id, events: events.slice(2), cursor: undefined }]);
+  expect(await run(inbox)).toEqual(["a", "b", "c"]);
+});
+
 function eventsIn(body: Uint8Array) {
   const { payloads } = JSON.parse(Buffer.from(body).toString()) as { readonly payloads: readonly { id: string }[] };
   return mail(payloads.map(({ id }) => id)).events;

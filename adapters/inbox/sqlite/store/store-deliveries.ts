@@ -78,7 +78,7 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
     // Early releases of Node 22 bind a body of no bytes as NULL.
     insert: db.prepare("INSERT INTO delivery VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, x''))"),
     insertUnexpanded: db.prepare("INSERT INTO unexpanded VALUES (?, 0)"),
-    cursor: db.prepare("SELECT 1 FROM unexpanded WHERE delivery = ?"),
+    cursor: db.prepare("SELECT cursor FROM unexpanded WHERE delivery = ?"),
     advance: db.prepare("UPDATE unexpanded SET cursor = ? WHERE delivery = ?"),
     removeUnexpanded: db.prepare("DELETE FROM unexpanded WHERE delivery = ?"),
     origin: db.prepare("SELECT received_at AS receivedAt, sent_at AS sentAt, source FROM delivery WHERE id = ?"),
@@ -188,9 +188,10 @@ export function createDeliveryOperations(db: DatabaseSync, deps: DeliveryOperati
       }
       return { firstId, expanded: expanded ?? place, seen, repeated };
     },
-    expand({ id, cursor, at, ...given }) {
+    expand({ id, from, cursor, at, ...given }) {
       // Erased in the meantime, or expanded by a commit whose outcome was not known: nothing is made of it.
-      const stored = sql.cursor.get(id) === undefined ? undefined : sql.origin.get(id);
+      const stands = sql.cursor.get(id)?.["cursor"];
+      const stored = stands === undefined || (from ?? stands) !== stands ? undefined : sql.origin.get(id);
       if (stored === undefined || sql.oldest.get(id)?.["isOldest"] !== 1) return undefined;
       const { receivedAt, sentAt, source } = stored as unknown as Pick<Origin, "receivedAt" | "sentAt" | "source">;
       const firstJob = state.nextId(given.states.length);

@@ -72,6 +72,8 @@ export interface Seen {
 
 export interface ExpandInput extends NewJobs {
   readonly id: number;
+  /** Where the delivery must stand for this; undefined: anywhere. */
+  readonly from: number | undefined;
   readonly cursor: number | undefined;
   /** Now. */
   readonly at: number;

@@ -97,7 +97,7 @@ export function createIncoming({
     let made: NewJobs | undefined;
     const output = await commits.add("expand", () => {
       made = toNewJobs(events, workerState.lanes.speculate);
-      return { ...made, id: Number(id), cursor, at };
+      return { ...made, id: Number(id), from: events[0]?.entry ?? cursor, cursor, at };
     });
     if (output === undefined || made === undefined) return NOTHING;
     if (made.extras !== null) noted();
