@@ -1,3 +1,4 @@
+import { kindOf } from "../assert.ts";
 import type { Clock } from "../clock.ts";
 import type { Handlers } from "../dispatch/handlers.ts";
 import type { ExpandedListener } from "../dispatch/job-reporter.ts";
@@ -71,8 +72,8 @@ export function findInternals(receiver: Receiver): Internals | undefined {
 export function internalsOf(receiver: Receiver): Internals {
   const found = internals.get(receiver);
   if (found !== undefined) return found;
-  throw new UsageError("receiver-invalid", "Got a receiver that `createReceiver` did not make.", {
-    fix: "Pass the receiver itself, made by the same copy of hookline.",
+  throw new UsageError("receiver-invalid", `Got ${kindOf(receiver)}, expected one of \`createReceiver\`.`, {
+    fix: "Pass the receiver itself, of the same copy of hookline.",
   });
 }
 

@@ -190,8 +190,8 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         if (cursor === undefined) {
           backlog.shift();
           store.endExpansion(deliveryRow);
-        } else {
-          deliveryRow.cursor = Math.max(deliveryRow.cursor, cursor); // without events it moves nothing: not back either
+        } else if (events.length > 0) {
+          deliveryRow.cursor = cursor; // without events it moves nothing
         }
         return seen;
       }),

@@ -148,7 +148,7 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
     (detail, options) =>
       new StatementError("too-many-connections", `The server has no connection to spare. ${detail}`, {
         ...options,
-        fix: "Raise `max_connections` of the server or of the role, or put a pooler such as PgBouncer before it: each process needs up to seven.",
+        fix: "Raise `max_connections` of the server or of the role, or put a pooler such as PgBouncer before it: a process that works needs up to seven, and a command two.",
       }),
   ],
   [
