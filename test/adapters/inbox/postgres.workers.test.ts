@@ -181,6 +181,7 @@ describe("one that stops, and still runs a handler,", () => {
     inbox.stopWork?.();
     await passing(() => expect(inbox.stats().workers?.share).toBe(0));
     const client = new pg.Client({ connectionString: database.connectionString });
+    client.on("error", () => {}); // the database goes before it does
     await client.connect();
     onTestFinished(() => client.end());
     const read = async () => {
