@@ -47,7 +47,13 @@ export function resolvePostgresOptions(connection: PostgresConnection, options: 
     directConnection: directConnection === undefined ? undefined : toConnection("directConnection", directConnection),
     schema: toSchema(schema),
     migrate: toBoolean(migrate),
-    leaseMs: whole("leaseMs", leaseMs, SHORTEST_LEASE_MS),
+    leaseMs: wholeNumber({
+      where: "postgresInbox",
+      name: "leaseMs",
+      value: leaseMs,
+      least: SHORTEST_LEASE_MS,
+      most: DAY_MS,
+    }),
     keepDoneMs: positive("keepDoneDays", keepDoneDays) * DAY_MS,
     keepUnhandledMs: positive("keepUnhandledDays", keepUnhandledDays) * DAY_MS,
     keepDeadMs: options.keepDeadDays === undefined ? keepDeadDays : positive("keepDeadDays", keepDeadDays) * DAY_MS,
@@ -56,7 +62,7 @@ export function resolvePostgresOptions(connection: PostgresConnection, options: 
       name: "keepBodies",
       value: options.keepBodies ?? "retention",
     }),
-    maxJobs: whole("maxJobs", maxJobs, 1),
+    maxJobs: wholeNumber({ where: "postgresInbox", name: "maxJobs", value: maxJobs, least: 1 }),
   };
 }
 
@@ -124,10 +130,6 @@ function toSchema(schema: unknown): string {
 function toBoolean(migrate: unknown): boolean {
   if (typeof migrate === "boolean") return migrate;
   throw new UsageError("option-invalid", `postgresInbox got migrate ${kindOf(migrate)}, expected true or false.`);
-}
-
-function whole(name: string, value: unknown, least: number): number {
-  return wholeNumber({ where: "postgresInbox", name, value, least });
 }
 
 /** Days may be parts of one. */

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import type { JobOutcome } from "hookline/adapter";
 import { mail, nobodys, notice, type FullDelivery } from "../../suites/inbox/deliveries.ts";
 import { claimAll, claimOne, done, recordsOf, settleAll, storeAll } from "../../suites/inbox/verbs.ts";
 import { lockTables } from "../../support/postgres/lock-tables.ts";
@@ -200,6 +201,28 @@ test("replays that wait for a lock keep no delivery from being stored, and hold 
   await release();
   await Promise.all(replays);
   expect(order).toEqual(["stored", "stored", "stored", "stored", "replayed 1", "replayed 1"]);
+});
+
+test("while others hold a lock on the table of dead letters, jobs that fail are refused together: those that are done do not wait for them", async () => {
+  const processes = await openProcesses();
+  const { inbox, clock } = await processes.start();
+  const ids = Array.from({ length: 20 }, (_, place) => `${place}`);
+  await storeAll(inbox, mail(ids));
+  const [first, second, ...dying] = await claimAll(inbox);
+  const release = await lockTables(processes.sql, "dead");
+  const dead: JobOutcome = { to: "dead", error: { name: "Error", message: "no", at: clock.now() } };
+  const retry: JobOutcome = { ...dead, to: "retry", at: clock.now(), delayMs: 1, counted: true };
+  const settle = (claim = dying[0]!, to: JobOutcome = dead) => inbox.settle([{ claim, outcomes: [to] }]);
+  const refused = dying.map((claim, place) =>
+    expect(settle(claim, place % 2 === 0 ? dead : retry)).rejects.toThrow("lock timeout"),
+  );
+  await settleAll(inbox, first!, done);
+  await Promise.all(refused);
+  await expect(settle()).rejects.toThrow("lock timeout");
+  await settleAll(inbox, second!, done);
+  await release();
+  await processes.passing(async () => void (await Promise.all(dying.map((claim) => settleAll(inbox, claim, dead)))));
+  expect(inbox.stats()).toMatchObject({ waiting: 0, running: 0 });
 });
 
 test("a replay that holds does not fail for a lock on the table of subscriptions", async () => {

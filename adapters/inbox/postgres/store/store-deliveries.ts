@@ -10,6 +10,7 @@ import {
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
 import { isCancelled, isLockOn, isLockTimeout, isOfTable, isRefusal } from "../connection/to-storage-error.ts";
+import { LOOK_AGAIN_MS } from "../work/intervals.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { encodeDeliveries, encodeExpansions, tidied, type EncodedBatch } from "./encode-batch.ts";
 import { nextPart, ofPieces, toPieces } from "./expansion-pieces.ts";
@@ -34,9 +35,6 @@ export interface IncomingDeps extends UnexpandedReaderDeps {
 }
 
 const NOTHING: Expanded = { duplicates: [], conflicts: [] };
-
-/** So long deliveries that need a locked table are refused at once: each try holds up all that comes behind it. */
-const LOOK_AGAIN_MS = 5_000;
 
 interface Waiting {
   readonly given: NewDelivery;

@@ -6,7 +6,8 @@ import type { Lanes, Row } from "./lanes.ts";
 import { isNothing, type LiveWorker, type OtherWorkers } from "../workers/other-workers.ts";
 import { createRecentDeliveries, type RecentDeliveries } from "./bodies/recent-deliveries.ts";
 import { createShardMemory, type ShardMemory } from "./shard-memory.ts";
-import { createWorkSteps, type StepReply, type WorkSteps } from "./work-steps.ts";
+import type { StepReply } from "./encode-step.ts";
+import { createWorkSteps, type WorkSteps } from "./work-steps.ts";
 import type { Over } from "./worker-log.ts";
 import { BEAT_MS } from "./intervals.ts";
 

@@ -3,7 +3,6 @@ import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import type { Row } from "./lanes.ts";
 import type { ReadLimit } from "./bodies/read-limit.ts";
 import type { Settling } from "./refused-settles.ts";
-import type { StepReply } from "./work-steps.ts";
 
 /**
  * The statement of a step. Where it is bounded, deliveries come in the order in which they are wanted, and bodies up to so many bytes, the last
@@ -33,6 +32,20 @@ export function toBound(deliveries: number, limits: readonly StepLimit[]): reado
     Math.min(...limits.map((one) => one.largest), MOST_BYTES),
   ];
   return deliveries > 1 || (deliveries === 1 && largest < MOST_BYTES) ? [bytes, largest] : [];
+}
+
+/** One row of `writer`: who, how many commits, first and last id of the last one. */
+export type Mark = readonly [writer: number, seq: number, firstId: number, lastId: number];
+
+/** What a worker hears at each step. */
+export interface StepReply {
+  readonly vector: readonly Mark[];
+  /** That are this worker's. */
+  readonly shards: readonly number[];
+  /** The last removal by hand. */
+  readonly removal: number | null;
+  /** Whether deliveries wait to be expanded. */
+  readonly unexpanded: boolean;
 }
 
 type ReadRow = Omit<DeliveryRow, "body"> & {

@@ -10,6 +10,8 @@ export const POLL_MS = { busy: 5, idle: 50 };
 export const TRY_AGAIN_MS = 1_000;
 /** Until a row may be free that a transaction of the application holds. */
 export const PAUSE_MS = 100;
+/** What needs a locked table that others do not need is refused at once for so long: each try holds up all that comes behind it. */
+export const LOOK_AGAIN_MS = 5_000;
 /** A worker that did not commit for so long is taken over. */
 export const DEFAULT_LEASE_MS = 5_000;
 /** How long the heart of a process whose connection is gone must stand still: two beats and a half. */

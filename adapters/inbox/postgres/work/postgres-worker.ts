@@ -9,7 +9,7 @@ import { createOtherWorkers, toHandled, type OtherWorkers } from "../workers/oth
 import { createWorkerLog, type Over } from "./worker-log.ts";
 import { BEAT_MS, PAUSE_MS, POLL_MS, TICK_MS, TRY_AGAIN_MS } from "./intervals.ts";
 import { createTimers, type Timers } from "./timer-set.ts";
-import type { StepReply } from "./work-steps.ts";
+import type { StepReply } from "./encode-step.ts";
 import { createWorkerClaims, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
 
 /** This process as one of those that work. */

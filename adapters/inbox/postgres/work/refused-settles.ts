@@ -1,6 +1,7 @@
 import { FRESH, type Progress, type StorageError } from "../../../../src/adapter.ts";
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import { toText } from "../store/encode-batch.ts";
+import { LOOK_AGAIN_MS } from "./intervals.ts";
 import type { Row } from "./lanes.ts";
 
 /** What is to become of some jobs of a claim. */
@@ -28,6 +29,38 @@ export function toSettling({ rows, progress: given = [], window }: Ending) {
   for (const [place, row] of rows.entries())
     if (given[place] !== undefined && given[place].state !== "done") progress.set(row, given[place]);
   return { progress, window, left: rows, refusals: 0, passed: new Map<number, number>() };
+}
+
+/** Whether it needs the tables of dead letters and of unhandled jobs, beside that of the jobs: the server locks them for a retry as well. */
+export function needsMore({ progress }: Settling): boolean {
+  return progress.size > 0;
+}
+
+/** What is to be tried apart. Where one lock is in the way of several, one try tells. */
+export function apart(settles: readonly Settling[], isLocked: boolean): readonly (readonly Settling[])[] {
+  const [more, rest] = [settles.filter(needsMore), settles.filter((one) => !needsMore(one))];
+  if (!isLocked || more.length === 0) return settles.map((one) => [one]);
+  return rest.length === 0 ? [more] : [rest, more];
+}
+
+/** What needs tables on which others held a lock a moment ago: it is refused at once, with what the server said. */
+export function createLockedEnds() {
+  let lookAgainAt = 0;
+  let said: StorageError;
+  return {
+    without(settles: readonly Settling[]): readonly Settling[] {
+      if (performance.now() >= lookAgainAt) return settles;
+      for (const one of settles) if (needsMore(one)) one.reject(said);
+      return settles.filter((one) => !needsMore(one));
+    },
+    /** @returns nothing is to be tried instead: who settles tries again */
+    refuse(settles: readonly Settling[], error: StorageError): readonly [] {
+      lookAgainAt = performance.now() + LOOK_AGAIN_MS;
+      said = error;
+      for (const one of settles) one.reject(error);
+      return [];
+    },
+  };
 }
 
 /** Of a job whose end the server refuses, one after the other. */

@@ -5,7 +5,7 @@ import { isBroken, isUnreadable } from "../connection/to-storage-error.ts";
 import type { StoredBatch } from "../store/writer.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import { createShardRows, toRow, type Cut, type JobRow, type Page } from "./shard-rows.ts";
-import type { Mark, StepReply } from "./work-steps.ts";
+import type { Mark, StepReply } from "./encode-step.ts";
 
 /** Makes the lanes in memory follow the tables: what is in them of the shards that are loaded, up to an exact cut. */
 export interface ShardMemory {

@@ -1,7 +1,7 @@
 import { FRESH, type JobError, type LaneWindow, type Progress } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
 import type { Row } from "./lanes.ts";
-import type { StepReply } from "./work-steps.ts";
+import type { StepReply } from "./encode-step.ts";
 
 /** Reads open jobs of shards. */
 export interface ShardRows {

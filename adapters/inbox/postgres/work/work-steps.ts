@@ -9,25 +9,21 @@ import {
   toSettle,
   type ReadDeliveries,
   type StepLimit,
+  type StepReply,
   type StepRow,
 } from "./encode-step.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import type { Over } from "./worker-log.ts";
-import { endOtherwise, toSettling, type Ending, type Refusal, type Settling } from "./refused-settles.ts";
-
-/** One row of `writer`: who, how many commits, first and last id of the last one. */
-export type Mark = readonly [writer: number, seq: number, firstId: number, lastId: number];
-
-/** What a worker hears at each step. */
-export interface StepReply {
-  readonly vector: readonly Mark[];
-  /** That are this worker's. */
-  readonly shards: readonly number[];
-  /** The last removal by hand. */
-  readonly removal: number | null;
-  /** Whether deliveries wait to be expanded. */
-  readonly unexpanded: boolean;
-}
+import {
+  apart,
+  createLockedEnds,
+  endOtherwise,
+  needsMore,
+  toSettling,
+  type Ending,
+  type Refusal,
+  type Settling,
+} from "./refused-settles.ts";
 
 /** The steps of one worker: one in flight, in which all goes that came while the last one was. */
 export interface WorkSteps {
@@ -102,6 +98,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   /** What the server refused together, one by one. */
   let alone: Batch[] = [];
   let wasAlone = false;
+  const locked = createLockedEnds();
   /** Rows whose end is written, though not that of all of their claim. */
   const ended = new WeakSet<Row>();
   /** Steps hold in their order: one whose connection broke may still be under way on the server. */
@@ -135,7 +132,8 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   }
 
   async function step(): Promise<void> {
-    const batch = nextBatch();
+    const next = nextBatch();
+    const batch = { ...next, settles: locked.without(next.settles) };
     const error = await send(batch);
     if (error === undefined || isOver) return;
     const { settles, marks } = batch;
@@ -145,7 +143,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     for (const one of settles) one.isUnsure = true;
     settling = [...settles, ...settling];
     // Who gets a refusal takes it for one of these runs.
-    const ofNone = isOfContent(error) ? new StorageError(error.code, error.message) : error;
+    const ofNone = isRefusal(error) || isUnreadable(error) ? new StorageError(error.code, error.message) : error;
     for (const one of marks) one.reject(ofNone);
     failed(error);
     await pause();
@@ -207,15 +205,18 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
 
   /** What is to be tried instead of what the server refused: nothing of it holds. Undefined where it is not at fault, or there is nothing else. */
   async function takeApart({ settles, marks }: Batch, first: StorageError): Promise<readonly Batch[] | undefined> {
-    if (settles.length + marks.length > 1) return [...settles.map(ofSettle), ...marks.map(ofMark)];
+    const isLocked = isLockTimeout(first);
+    const parts = [...apart(settles, isLocked).map(ofSettles), ...marks.map(ofMark)];
+    if (parts.length > 1) return parts;
     // Without it, a step must hold.
-    if (settles.length + marks.length === 0 || (await send(NOTHING)) !== undefined || isOver) return undefined;
+    if (parts.length === 0 || (await send(NOTHING)) !== undefined || isOver) return undefined;
     const [one] = settles;
-    if (one !== undefined && isLockTimeout(first)) return tryLater(one);
+    if (one !== undefined && isLocked) return needsMore(one) ? locked.refuse(settles, first) : tryLater(one);
     // And with it must not: the server may have been mended since.
     const error = await send({ ...NOTHING, settles, marks });
     if (error === undefined) return [];
-    if (one !== undefined && isRefusal(error)) return endOtherwise(one, { ...deps, error })?.map(ofSettle);
+    if (one !== undefined && isRefusal(error))
+      return endOtherwise(one, { ...deps, error })?.map((each) => ofSettles([each]));
     if (!isOfStatement(error) || (one !== undefined && isUnreadable(error))) return undefined;
     // Who settles tries again, and says so.
     for (const refused of [...settles, ...marks]) refused.reject(error);
@@ -226,7 +227,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   function tryLater(one: Settling): readonly Batch[] {
     void pause().then(() => {
       if (isOver) return refuse([one], []);
-      alone.push(ofSettle(one));
+      alone.push(ofSettles([one]));
       wake();
     });
     return [];
@@ -292,9 +293,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   };
 }
 
-const isOfContent = (error: StorageError): boolean => isRefusal(error) || isUnreadable(error);
-
 const NOTHING: Batch = { settles: [], marks: [], waiting: [] };
 
-const ofSettle = (one: Settling): Batch => ({ ...NOTHING, settles: [one] });
+const ofSettles = (settles: readonly Settling[]): Batch => ({ ...NOTHING, settles });
 const ofMark = (one: Marking): Batch => ({ ...NOTHING, marks: [one] });
