@@ -48,3 +48,26 @@ test("a claim is held by the account by which the inbox holds its lane: else the
   expect(isHeld(job)).toBe(true);
   rules.stop();
 });
+
+test("what a pause holds is held on when a delay ends: what is parked for it is not asked of again", async () => {
+  const clock = fakeClock();
+  const list = [{ consumer: "paused", reason: "r", since: 0 }];
+  const how = {
+    fairness: "account",
+    perAccount: () => Infinity,
+    pauses: { current: () => list },
+    clock,
+    faultLog: logRecorder().logger,
+  } as const;
+  const rules = createFlowRules(how, () => void rules.follow());
+  rules.delay("default", 7, clock.now() + 1_000);
+  rules.follow();
+  expect([rules.holds, rules.isHeld("default", 7), rules.holds]).toEqual([false, true, true]);
+  await clock.advance(1_100);
+  expect(rules.holds).toBe(false);
+  rules.delay("default", 7, clock.now() + 1_000);
+  expect([rules.isHeld("paused", 8), rules.isHeld("default", 7)]).toEqual([true, true]);
+  await clock.advance(1_100);
+  expect([rules.delays(), rules.holds]).toEqual([[], true]);
+  rules.stop();
+});

@@ -55,8 +55,8 @@ export function createFlowRules(
   const stuck = new Map<string, number>();
   const delays = new Map<string, AccountDelay & { readonly ms: number }>();
   let isNewlyHeld = false;
-  /** Since the version changed: then the inbox asks of all again. */
-  let hasHeld = false;
+  /** Since the version changed: then the inbox asks of all again, but of what is parked for a pause only where `resumed` did. */
+  let [hasDelayed, hasPaused] = [false, false];
   let [version, resumed] = [0, 0];
   let timer: Timer | undefined;
   /** When the next delay ends; and the last look at the clock, which may go back. */
@@ -78,7 +78,10 @@ export function createFlowRules(
     const current = currentList();
     if (current !== list) {
       [list, known] = [current, current.flatMap(toPause)];
-      [pausedNow, resumed, version, isNewlyHeld, hasHeld] = [pausedBy(known), resumed + 1, version + 1, true, false];
+      [pausedNow, isNewlyHeld] = [pausedBy(known), true];
+      resumed += 1;
+      version += 1;
+      hasDelayed = hasPaused = false;
     }
     if (delays.size === 0) return;
     const now = clock.now();
@@ -92,18 +95,18 @@ export function createFlowRules(
       else delayEnd = Math.min(delayEnd, until);
     }
     version += 1;
-    hasHeld = false;
+    hasDelayed = false;
   }
 
   function isPaused(consumer: string, account: number | undefined): boolean {
     const isSo = pausedNow({ consumer, account });
-    hasHeld ||= isSo;
+    hasPaused ||= isSo;
     return isSo;
   }
 
   function isHeld(consumer: string, accountId: number | undefined): boolean {
     const isDelayed = delays.size > 0 && delays.has(keyOf(consumer, accountId));
-    hasHeld ||= isDelayed;
+    hasDelayed ||= isDelayed;
     return isDelayed || isPaused(consumer, accountId);
   }
 
@@ -178,7 +181,7 @@ export function createFlowRules(
       }
     },
     get holds() {
-      return hasHeld && (delays.size > 0 || known.length > 0);
+      return (hasDelayed && delays.size > 0) || (hasPaused && known.length > 0);
     },
     stop() {
       timer?.clear();
