@@ -32,7 +32,7 @@ export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
 /** Called first when this process becomes or ceases to be the worker, maybe repeatedly. False: ignore the change. */
 interface WorkerListener {
   begun(): boolean;
-  ended(): boolean;
+  ended(): void;
 }
 
 /** Most events that a commit expands: one batch must not block the event loop. */
@@ -63,7 +63,8 @@ export function createWork(
           return works;
         },
         end(cause) {
-          if (ended() || cause !== undefined) dispatcher?.end(cause);
+          ended();
+          dispatcher?.end(cause);
         },
         wake: () => dispatcher?.wakeToExpand(),
         lost: (claims) => dispatcher?.lost(claims),

@@ -1,5 +1,5 @@
 import { StorageError, UsageError, type AnyEvent, type Context } from "hookline";
-import { chmodSync, rmSync, statSync } from "node:fs";
+import { chmodSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -432,10 +432,55 @@ describe("a start that fails half-way", () => {
     const third = inboxOn(file);
     await third.inbox.open(HOST);
     await third.work();
-    expect([second.heard, third.heard]).toEqual([[], ["begin"]]);
+    expect([second.heard, third.heard]).toEqual([["end"], ["begin"]]);
     await third.inbox.close();
     await clock.advance(1_000);
-    await eventually(() => expect(second.heard).toEqual(["begin"]));
+    await eventually(() => expect(second.heard).toEqual(["end", "begin"]));
+  });
+
+  test.each([
+    ["its take-overs fail", (state: { fail: number }) => void (state.fail = Infinity), "no room left"],
+    [
+      "the lock cannot be acquired",
+      (_: unknown, lock: string) => {
+        rmSync(lock);
+        writeFileSync(lock, "something else".repeat(300));
+      },
+      "is no lock file",
+    ],
+  ])("is a standstill while %s, until another process works", async (_, breakIt, cause) => {
+    const { open, state } = takeOvers();
+    const file = path();
+    const first = inboxOn(file);
+    await first.inbox.open(HOST);
+    await first.work();
+    const clock = fakeClock(new Date());
+    const { receiver, send } = receiverOn(file, { openThread: open }, { clock });
+    const seen: string[] = [];
+    receiver.on("email", (event) => void seen.push(idOf(event)));
+    await receiver.start();
+    await first.inbox.close();
+    breakIt(state, `${file}-lock`);
+    await send("m-1");
+    await eventually(async () => {
+      await clock.advance(1_000);
+      expect(await problemsOf(receiver, "no-progress")).toMatchObject([{ message: expect.stringContaining(cause) }]);
+    });
+    expect(receiver.stats().role).toBe("standby");
+    state.fail = 0;
+    if (cause === "is no lock file") rmSync(`${file}-lock`);
+    const third = inboxOn(file);
+    await third.inbox.open(HOST);
+    await third.work();
+    await eventually(async () => {
+      await clock.advance(1_000);
+      expect(await codesOf(receiver)).not.toContain("no-progress");
+    });
+    await third.inbox.close();
+    await eventually(async () => {
+      await clock.advance(1_000);
+      expect(seen).toEqual(["m-1"]);
+    });
   });
 });
 

@@ -48,6 +48,8 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
   let takenOver: TakeOver["takenOver"];
   /** How often in a row. */
   let streak = 0;
+  /** Why this process cannot work, as far as it is told. */
+  let obstacle: StorageError | undefined;
 
   async function begin(given: Worker): Promise<void> {
     const mine = {};
@@ -56,6 +58,7 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
     taking = taken.catch(() => {});
     await taken;
     if (term !== mine) return;
+    obstacle = undefined;
     began();
     if (given.begin() !== false) return;
     stepBack();
@@ -72,12 +75,20 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
       if (term !== mine) return;
       host().log.error({ err: error, code: "take-over-failed" }, "the work could not be taken over: retrying");
       stepBack();
+      waits(error as StorageError);
       acquireIn(AGAIN_MS);
     }
   }
 
   function acquireIn(ms: number): void {
     lock?.acquireIn(ms, () => void beginLater());
+  }
+
+  /** While another process works, that this one does not is no standstill. */
+  function waits(error: StorageError | undefined): void {
+    if (error === undefined && obstacle === undefined) return;
+    obstacle = error;
+    worker?.end(error);
   }
 
   function stepBack(): void {
@@ -111,7 +122,7 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
     async work(given) {
       worker = given;
       try {
-        lock ??= createWorkerLock(file(), host(), fenced);
+        lock ??= createWorkerLock(file(), host(), { lost: fenced, waits });
         if (lock.acquire(() => void beginLater())) await begin(given);
       } catch (error) {
         if (worker !== given) throw error; // closed meanwhile

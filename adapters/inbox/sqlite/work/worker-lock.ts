@@ -1,7 +1,7 @@
 import { statSync, type BigIntStats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
-import type { Clock, InboxHost } from "../../../../src/adapter.ts";
+import { StorageError, type Clock, type InboxHost } from "../../../../src/adapter.ts";
 import { toStorageError } from "../connection/to-storage-error.ts";
 import { realTimer } from "../thread/watchdog.ts";
 import { CODE, primaryCode } from "../connection/file-errors.ts";
@@ -26,6 +26,13 @@ export interface WorkerLock {
   release(): void;
 }
 
+export interface WorkerLockListener {
+  /** The lock file was removed, and another process holds the new one. */
+  lost(): void;
+  /** A later try: another process has the lock, or why it cannot be acquired. */
+  waits(error: StorageError | undefined): void;
+}
+
 /** How soon a standby sees the death of the worker, and the worker that its lock file was removed. */
 const PROBE_MS = 250;
 
@@ -39,7 +46,7 @@ const PROBE_MS = 250;
 export function createWorkerLock(
   file: string,
   { clock, log }: Pick<InboxHost, "clock" | "log">,
-  lost: () => void = () => {},
+  { lost, waits }: WorkerLockListener = { lost: () => {}, waits: () => {} },
 ): WorkerLock {
   const path = `${file}-lock`;
   let lock: Lock | undefined;
@@ -57,27 +64,37 @@ export function createWorkerLock(
     } catch (error) {
       // Also where its file has lost its name: who has the lock is still there, and moves on to the new one.
       if (primaryCode(error) === CODE.busy) return false;
-      throw toStorageError(toTaskError(error));
+      close(); // the next try is on the file that is there then
+      if (primaryCode(error) !== CODE.notADatabase) throw toStorageError(toTaskError(error));
+      throw new StorageError("file-corrupt", `${path} is no lock file: something has written into it.`, {
+        fix: "Stop all processes on the inbox, and delete this file alone: it holds nothing.",
+      });
     }
     close();
     return false;
   }
 
   /** A stand-by goes on standing by, whatever the disk says now. */
-  function attemptAgain(): boolean | undefined {
+  function attemptAgain(): boolean | StorageError {
     try {
-      return attempt();
+      const had = attempt();
+      isTold = false;
+      return had;
     } catch (error) {
       if (!isTold) log.error({ err: error, code: "lock-failed" }, "the worker lock cannot be acquired: retrying");
       isTold = true;
-      return undefined;
+      return error as StorageError;
     }
   }
 
   function probeIn(ms: number, later: () => void): void {
     timer?.clear();
     timer = clock.setTimer(() => {
-      if (attemptAgain() !== true) return probeIn(PROBE_MS, later);
+      const had = attemptAgain();
+      if (had !== true) {
+        waits(had === false ? undefined : had);
+        return probeIn(PROBE_MS, later);
+      }
       watch();
       later();
     }, ms);
@@ -102,7 +119,7 @@ export function createWorkerLock(
   function moved(former: Lock): boolean {
     lock = undefined;
     const had = attemptAgain();
-    if (had === undefined || (!had && !isDoubted)) {
+    if (had instanceof Error || (!had && !isDoubted)) {
       close();
       lock = former;
       isDoubted = had === false;
