@@ -5,18 +5,15 @@ import { eventually } from "../../support/eventually.ts";
 import { lockTables } from "../../support/postgres/lock-tables.ts";
 import { openProcesses } from "./postgres-processes.ts";
 
-test("a lane's window that cannot be written, while others have locked its table, holds up no other job, and holds later", async () => {
+test("a lane's window that cannot be written, while others have locked its table, is refused, holds up no other job, and holds later", async () => {
   const processes = await openProcesses();
   const { inbox, clock, heard } = await processes.start();
   await storeAll(inbox, mail([{ id: "dies", lane: "one" }]), mail([{ id: "behind", lane: "one" }]));
   const dying = await claimOne(inbox);
   const release = await lockTables(processes.sql, "lane_window");
   const error = { name: "Error", message: "no", at: clock.now() };
-  let isSettled = false;
-  const settling = inbox.settle([{ claim: dying, outcomes: [{ to: "dead", error, ofWindow: true }] }]).then((held) => {
-    isSettled = true;
-    return held;
-  });
+  const settle = () => inbox.settle([{ claim: dying, outcomes: [{ to: "dead", error, ofWindow: true }] }]);
+  const refused = expect(settle()).rejects.toThrow("lock timeout");
   for (const id of ["a", "b", "c"]) {
     await storeAll(inbox, mail([{ id, lane: id }]));
     await processes.passing(async () => {
@@ -25,10 +22,10 @@ test("a lane's window that cannot be written, while others have locked its table
       expect(await inbox.settle([{ claim, outcomes: [done] }])).toEqual([true]);
     });
   }
-  expect([isSettled, heard]).toEqual([false, { begun: 1, ended: 0, lost: [], causes: [] }]);
+  await refused;
+  expect(heard).toEqual({ begun: 1, ended: 0, lost: [], causes: [] });
   await release();
-  await processes.passing(() => expect(isSettled).toBe(true));
-  expect(await settling).toEqual([true]);
+  await processes.passing(async () => expect(await settle()).toEqual([true]));
 });
 
 test("a worker that cannot begin again says so each time, and leaves no registration behind", async () => {
