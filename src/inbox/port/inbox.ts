@@ -144,7 +144,8 @@ export interface Worker {
   begin(): boolean | void;
   /**
    * Others took over all that was this process's. It may not claim any more, until `begin` is called again.
-   * @param cause where it is to begin again by itself: until then it stands still. May be called again for each try that fails
+   * @param cause where it is to begin again by itself: until then it stands still. May be called again for each try that
+   * fails, and without a cause once another process works
    */
   end(cause?: StorageError): void;
   /** There may be something to expand or to claim. */
