@@ -72,7 +72,7 @@ export function findInternals(receiver: Receiver): Internals | undefined {
 export function internalsOf(receiver: Receiver): Internals {
   const found = internals.get(receiver);
   if (found !== undefined) return found;
-  throw new UsageError("receiver-invalid", `Got ${kindOf(receiver)}, expected one of \`createReceiver\`.`, {
+  throw new UsageError("receiver-invalid", `Got ${kindOf(receiver)}, expected a receiver of \`createReceiver\`.`, {
     fix: "Pass the receiver itself, of the same copy of hookline.",
   });
 }

@@ -29,7 +29,7 @@ export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
   ended(): Promise<void>;
 }
 
-/** Called first when this process becomes or ceases to be the worker, maybe repeatedly. False: ignore the change. */
+/** Called first when this process becomes or ceases to be the worker, maybe repeatedly. `begun` gives false: ignore it. */
 interface WorkerListener {
   begun(): boolean;
   ended(): void;

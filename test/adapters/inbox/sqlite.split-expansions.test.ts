@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { mail, raw } from "../../suites/inbox/deliveries.ts";
+import { storeAll } from "../../suites/inbox/verbs.ts";
 import { openThread } from "../../../adapters/inbox/sqlite/thread/thread-client.ts";
 import { onDisk } from "./on-disk.ts";
 import { run } from "./retries.ts";
@@ -38,8 +39,8 @@ test("where a part of what is expanded at once fails, and is in another commit, 
 test("a part that comes again after a commit of unknown outcome makes no job twice", async () => {
   const { inbox } = await onDisk();
   const { events } = mail(["a", "b", "c"]);
-  const [stored] = await inbox.store([raw(mail(["a", "b", "c"]))]);
-  const id = stored !== undefined && "id" in stored ? stored.id : "";
+  const [stored] = await storeAll(inbox, raw(mail(["a", "b", "c"])));
+  const id = stored?.id ?? "";
   const part = { id, events: events.slice(0, 2), cursor: 2 };
   await inbox.expand([part]);
   await inbox.expand([part]);

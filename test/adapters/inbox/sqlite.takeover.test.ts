@@ -439,16 +439,24 @@ describe("a start that fails half-way", () => {
   });
 
   test.each([
-    ["its take-overs fail", (state: { fail: number }) => void (state.fail = Infinity), "no room left"],
+    [
+      "its take-overs fail",
+      "no room left",
+      (state: { fail: number }) => {
+        state.fail = Infinity;
+        return () => void (state.fail = 0);
+      },
+    ],
     [
       "the lock cannot be acquired",
+      "is no lock file",
       (_: unknown, lock: string) => {
         rmSync(lock);
         writeFileSync(lock, "something else".repeat(300));
+        return () => rmSync(lock);
       },
-      "is no lock file",
     ],
-  ])("is a standstill while %s, until another process works", async (_, breakIt, cause) => {
+  ])("of a stand-by is a standstill while %s, until another process works", async (_, cause, breakIt) => {
     const { open, state } = takeOvers();
     const file = path();
     const first = inboxOn(file);
@@ -460,15 +468,14 @@ describe("a start that fails half-way", () => {
     receiver.on("email", (event) => void seen.push(idOf(event)));
     await receiver.start();
     await first.inbox.close();
-    breakIt(state, `${file}-lock`);
+    const mend = breakIt(state, `${file}-lock`);
     await send("m-1");
     await eventually(async () => {
       await clock.advance(1_000);
       expect(await problemsOf(receiver, "no-progress")).toMatchObject([{ message: expect.stringContaining(cause) }]);
     });
     expect(receiver.stats().role).toBe("standby");
-    state.fail = 0;
-    if (cause === "is no lock file") rmSync(`${file}-lock`);
+    mend();
     const third = inboxOn(file);
     await third.inbox.open(HOST);
     await third.work();

@@ -48,8 +48,8 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
   let takenOver: TakeOver["takenOver"];
   /** How often in a row. */
   let streak = 0;
-  /** Why this process cannot work, as far as it is told. */
-  let obstacle: StorageError | undefined;
+  /** The worker was told why this process cannot work. */
+  let isHindered = false;
 
   async function begin(given: Worker): Promise<void> {
     const mine = {};
@@ -58,7 +58,7 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
     taking = taken.catch(() => {});
     await taken;
     if (term !== mine) return;
-    obstacle = undefined;
+    isHindered = false;
     began();
     if (given.begin() !== false) return;
     stepBack();
@@ -86,8 +86,8 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
 
   /** While another process works, that this one does not is no standstill. */
   function waits(error: StorageError | undefined): void {
-    if (error === undefined && obstacle === undefined) return;
-    obstacle = error;
+    if (error === undefined && !isHindered) return;
+    isHindered = error !== undefined;
     worker?.end(error);
   }
 
