@@ -40,6 +40,7 @@ export interface Dispatcher {
   mayExpand(): boolean;
   /** Resolves when nothing is due, nothing runs, and the sweep of unhandled jobs has ended. */
   idle(): Promise<void>;
+  isIdle(): boolean;
   /** No new claims; see `receiver.close`. */
   stop(drainMs: number): Promise<{ readonly done: number; readonly released: number; readonly stuck: number }>;
   /** Resolves when the handlers that outlived `stop` have ended and are settled. */
@@ -122,10 +123,8 @@ export function createDispatcher(
    * Slots: `concurrency` tasks of p-queue. Each starts the next claim as its call ends; after 10 ms of calls, in the next turn of the loop.
    * Run: the runner merges the events and calls the handler inside its middleware, within its time limit. A handler that ignores the
    *   abort for `graceMs` gives up its slot and keeps its lane.
-   * Settle: done, retry, dead, unhandled or release. What ends in one turn shares a commit. A commit that fails is tried again every
-   *   second, and its lanes stay closed until one holds.
-   * Idle: a claim that finds less than it asked for ends the loop. `idle()` resolves when nothing runs, is being settled or is swept
-   *   either.
+   * Settle: done, retry, dead, unhandled or release. What ends in one turn shares a commit; one that fails is tried again each second.
+   * Idle: a claim that finds less than it asked for ends the loop. `idle()` resolves when nothing runs, settles or is swept either.
    *
    * Poison isolation: a job over which the process died twice is a suspect, and runs with nothing but suspects beside it. Suspects and
    *   all others take turns of 30 s. At the end of the others' turn, prefetched claims go back and running calls get 30 s to end, while
@@ -256,6 +255,7 @@ export function createDispatcher(
     prefetched: claims.prefetched,
     delays: flow.delays,
     mayExpand: () => working,
+    isIdle,
     async idle() {
       if (!isIdle()) wake();
       await idleWaiters.when(isIdle);

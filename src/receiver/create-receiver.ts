@@ -286,6 +286,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
     log: throttled,
     everyLine: log,
     opened: opening.opened,
+    workUntilIdle: lifecycle.workUntilIdle,
     tombstones: inbox.tombstones,
     subscriptions,
     gaps,

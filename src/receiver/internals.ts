@@ -38,6 +38,8 @@ export interface Internals {
   readonly log: Logger;
   /** Not throttled: for what each line of matters. */
   readonly everyLine: Logger;
+  /** For a process that may be frozen afterwards. */
+  readonly workUntilIdle: () => Promise<void>;
   /** Opens the inbox. @throws ClosedError `closed` */
   readonly opened: () => Promise<void>;
   /** Of the open inbox. */

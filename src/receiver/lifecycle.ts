@@ -40,6 +40,7 @@ export type ReceiverStep =
   | "begun"
   | "stood-by"
   | "ended"
+  | "left"
   | "start-failed"
   | "close"
   | "closed";
@@ -52,8 +53,8 @@ export const RECEIVER_STATES: Readonly<Record<ReceiverState, Readonly<Partial<Re
     unavailable: { open: "opening", close: "closing" },
     receiving: { start: "starting", close: "closing" },
     starting: { begun: "working", "stood-by": "standby", "start-failed": "receiving", close: "closing" },
-    standby: { begun: "working", "start-failed": "receiving", close: "closing" },
-    working: { ended: "standby", "start-failed": "receiving", close: "closing" },
+    standby: { begun: "working", left: "receiving", "start-failed": "receiving", close: "closing" },
+    working: { ended: "standby", left: "receiving", "start-failed": "receiving", close: "closing" },
     closing: { closed: "closed" },
     closed: {},
   };
@@ -90,6 +91,8 @@ export function createReceiverStates(changed: (state: ReceiverState) => void = (
 /** A receiver's start and end. */
 export interface Lifecycle {
   start(): Promise<void>;
+  /** Works until nothing is due here. Then this process is no worker any more, unless others still call this, or `start` was called. */
+  workUntilIdle(): Promise<void>;
   close(drainMs: number): Promise<Closed>;
   /** @throws ClosedError `closed` */
   assertOpen(): void;
@@ -121,12 +124,18 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   let starting: { readonly done: Promise<void>; readonly giveUp: () => void } | undefined;
   let closing: Promise<Closed> | undefined;
   let startFailure: { readonly error: unknown } | undefined;
+  /** `start` was called: this process is to work until it closes. */
+  let isToStay = false;
+  /** Calls of `workUntilIdle`. */
+  let visits = 0;
+  let leaving: Promise<void> | undefined;
 
   function assertOpen(): void {
     if (states.isClosing) throw toClosed();
   }
 
   async function start(): Promise<void> {
+    await leaving;
     try {
       work.assertPossible();
       secrets.assert();
@@ -143,6 +152,19 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       startFailure = { error };
       if (states.take("start-failed")) work.end();
       throw error;
+    }
+  }
+
+  /** One at a time. */
+  async function startOnce(): Promise<void> {
+    assertOpen();
+    if (roleIn(states.current) !== "receiving") return;
+    const mine = (starting ??= begin());
+    try {
+      await mine.done;
+    } finally {
+      // The next call tries again.
+      if (starting === mine) starting = undefined;
     }
   }
 
@@ -177,15 +199,21 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
 
   return {
     async start() {
-      assertOpen();
-      if (roleIn(states.current) !== "receiving") return;
-      const mine = (starting ??= begin());
+      isToStay = true;
+      await startOnce();
+    },
+    async workUntilIdle() {
+      visits += 1;
       try {
-        await mine.done;
+        await startOnce();
+        await work.idle();
       } finally {
-        // The next call tries again.
-        if (starting === mine) starting = undefined;
+        visits -= 1;
       }
+      if (visits > 0 || isToStay || states.isClosing) return;
+      leaving = work.leave()?.finally(() => (leaving = undefined));
+      if (leaving !== undefined) states.take("left");
+      await leaving;
     },
     close: (drainMs) => (closing ??= close(drainMs)),
     assertOpen,

@@ -1,7 +1,7 @@
 import type { StorageKind } from "../inbox/port/inbox.ts";
 import type { Logger } from "../logger.ts";
 import { toProblem, type Problem } from "./health/problem-catalog.ts";
-import { findInternals } from "./internals.ts";
+import { findInternals, type Internals } from "./internals.ts";
 import type { Receiver } from "./receiver-types.ts";
 
 /** Platforms that may freeze or end a process after the answer, by an environment variable that their documentation names. */
@@ -69,17 +69,17 @@ export function createFreezeWarning({
 
 /**
  * The work that a function mount passes to its platform's `waitUntil`: handles waiting jobs while the platform lets it. It buys speed, not
- * safety: interrupted jobs stay in the inbox. Undefined for an inbox without a working half, and without handlers. Never rejects.
+ * safety: interrupted jobs stay in the inbox. Where many processes work, this one leaves its share of the lanes to the others as it resolves: the
+ * platform may freeze it then. Undefined for an inbox without a working half, and without handlers. Never rejects.
  */
 export function workAfterResponse(receiver: Receiver): Promise<void> | undefined {
   const inside = findInternals(receiver);
-  return inside?.workers !== undefined && inside.handlers.some() ? work(receiver) : undefined;
+  return inside?.workers !== undefined && inside.handlers.some() ? work(inside) : undefined;
 }
 
-async function work(receiver: Receiver): Promise<void> {
+async function work({ workUntilIdle }: Internals): Promise<void> {
   try {
-    await receiver.start();
-    await receiver.idle();
+    await workUntilIdle();
   } catch {
     // The delivery is stored. What prevents the start is in the log, and the next request fails on it again.
   }

@@ -25,6 +25,8 @@ export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
   /** Jobs that were removed because of their age. */
   expired(): number;
   idle(): Promise<void>;
+  /** Where many work and nothing is due here: this process is no worker any more, once it resolves. Undefined: it goes on. */
+  leave(): Promise<void> | undefined;
   stop(drainMs: number): Promise<Closed>;
   ended(): Promise<void>;
 }
@@ -110,6 +112,11 @@ export function createWork(
       }
     },
     idle: async () => dispatcher?.idle(),
+    leave() {
+      if (inbox?.leave === undefined || dispatcher?.isIdle() !== true) return undefined;
+      dispatcher.end();
+      return inbox.leave();
+    },
     async stop(drainMs) {
       const stopping = dispatcher?.stop(drainMs);
       const told = (async () => inbox?.stopWork?.())();

@@ -1,4 +1,5 @@
 import { createReceiver, forwardInbox, memoryInbox, type Inbox, type Receiver } from "hookline";
+import { workAfterResponse } from "hookline/adapter";
 import { sqliteInbox } from "hookline/sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -35,6 +36,8 @@ interface Bench extends ControllableInbox<"memory" | "disk" | "network"> {
   /** Somebody needs the inbox. */
   need(): void;
   start(): ReturnType<typeof watch<void>>;
+  /** Works until nothing is due. */
+  visit(): void;
   close(): void;
 }
 
@@ -68,18 +71,25 @@ const WAYS: Readonly<Record<ReceiverState, (bench: Bench) => void | Promise<void
   closed: (bench) => bench.close(),
 };
 
-/** Where `start()` is to fail in a state that it comes to only by the way. */
-const LATE: Partial<Record<ReceiverState, (bench: Bench) => void | Promise<void>>> = {
-  working(bench) {
-    bench.hold("worked");
-    bench.start();
-  },
-  async standby(bench) {
-    bench.hold("worked");
-    bench.start();
-    await bench.is("working");
-    bench.takeWorkerLock();
-  },
+/** Where a call is still under way in a state that it comes to only by the way. */
+function wayOf(call: "start" | "visit"): Partial<Record<ReceiverState, (bench: Bench) => void | Promise<void>>> {
+  return {
+    working(bench) {
+      bench.hold("worked");
+      bench[call]();
+    },
+    async standby(bench) {
+      bench.hold("worked");
+      bench[call]();
+      await bench.is("working");
+      bench.takeWorkerLock();
+    },
+  };
+}
+
+const WAYS_TO_STEP: Partial<Record<ReceiverStep, ReturnType<typeof wayOf>>> = {
+  "start-failed": wayOf("start"),
+  left: wayOf("visit"),
 };
 
 /** What makes each step happen. */
@@ -103,6 +113,7 @@ const STEPS: Readonly<Record<ReceiverStep, (bench: Bench) => void>> = {
     bench.release("work");
   },
   ended: (bench) => bench.takeWorkerLock(),
+  left: (bench) => bench.release("worked"),
   "start-failed"(bench) {
     bench.fail("work");
     bench.fail("worked");
@@ -131,7 +142,7 @@ describe.each(INBOXES)("a receiver on %s goes", (name, make) => {
 
   test.each(ofIt)("from %s to %s: %s", async (from, to, step) => {
     const bench = openBench(make());
-    const way = step === "start-failed" ? (LATE[from] ?? WAYS[from]) : WAYS[from];
+    const way = WAYS_TO_STEP[step]?.[from] ?? WAYS[from];
     await way(bench);
     await bench.is(from);
     STEPS[step](bench);
@@ -271,6 +282,7 @@ function openBench(own: Inbox<"memory" | "disk" | "network">): Bench {
     is: (wanted) => eventually(() => expect(state()).toBe(wanted)),
     need: () => void receiver.health(),
     start: () => watch(receiver.start()),
+    visit: () => void workAfterResponse(receiver),
     close: () => void receiver.close({ drainMs: 0 }),
   };
 }

@@ -1,6 +1,7 @@
 import { createReceiver, forwardInbox, memoryInbox } from "hookline";
 import { workAfterResponse } from "hookline/adapter";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { deciding } from "../adapters/harness.ts";
 import { turns, watch } from "../support/event-loop.ts";
 import { heldHandler, rig } from "../support/rig.ts";
@@ -37,4 +38,73 @@ test("work that cannot begin ends quietly: the delivery is stored, and the next 
   const shut = createReceiver({ secret: "s", inbox: unopenableInbox(), log: false });
   shut.on("email", () => {});
   await expect(workAfterResponse(shut) ?? Promise.resolve()).resolves.toBeUndefined();
+});
+
+describe("where many processes work, it leaves its share to the others", () => {
+  function shared() {
+    const own = memoryInbox() as WorkingInbox<"memory">;
+    const left: { readonly end: () => void }[] = [];
+    const leave = () => new Promise<void>((end) => void left.push({ end }));
+    const { receiver, send } = rig({ inbox: { ...own, leave } as WorkingInbox<"memory"> });
+    const { calls, handler } = heldHandler();
+    receiver.on("email", handler);
+    const work = () => watch(workAfterResponse(receiver) ?? Promise.reject(new Error("there is work")));
+    return { receiver, send, calls, work, left };
+  }
+
+  test("before it ends: the platform may freeze the process then", async () => {
+    const { receiver, send, calls, work, left } = shared();
+    await send();
+    const first = work();
+    await turns();
+    expect([receiver.stats().role, left.length]).toEqual(["working", 0]);
+    calls[0]?.end();
+    await turns();
+    expect([receiver.stats().role, left.length, first.ended]).toEqual(["receiving", 1, false]);
+    left[0]?.end();
+    await turns();
+    expect(first.ended).toBe(true);
+    await send();
+    work();
+    await turns();
+    expect([receiver.stats().role, calls.length]).toEqual(["working", 2]);
+  });
+
+  test("not while the work of another request goes on, and one that comes as it leaves begins after it", async () => {
+    const { receiver, send, calls, work, left } = shared();
+    await send();
+    const [first, second] = [work(), work()];
+    await turns();
+    calls[0]?.end();
+    await turns();
+    expect([left.length, first.ended]).toEqual([1, true]);
+    await send();
+    const third = work();
+    await turns();
+    expect([receiver.stats().role, calls.length]).toEqual(["receiving", 1]);
+    left[0]?.end();
+    await turns();
+    expect([receiver.stats().role, calls.length, second.ended]).toEqual(["working", 2, true]);
+    calls[1]?.end();
+    await turns();
+    left[1]?.end();
+    await turns();
+    expect([left.length, third.ended]).toEqual([2, true]);
+  });
+
+  test("but not after start(), and not as the receiver closes", async () => {
+    const started = shared();
+    await started.receiver.start();
+    const work = started.work();
+    await turns();
+    expect([work.ended, started.receiver.stats().role, started.left.length]).toEqual([true, "working", 0]);
+    const closes = shared();
+    await closes.send();
+    const second = closes.work();
+    await turns();
+    const closed = closes.receiver.close();
+    closes.calls[0]?.end();
+    await closed;
+    expect([second.ended, closes.left.length]).toEqual([true, 0]);
+  });
 });

@@ -68,7 +68,7 @@ export function controllableInbox<K extends StorageKind>(own: Inbox<K>): Control
       await pass("close");
       await verbs.close();
     },
-    ...("work" in own ? { work } : {}),
+    ...("work" in own ? { work, leave: async () => {} } : {}),
   };
   return {
     inbox,

@@ -86,6 +86,11 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
    */
   stopWork?(): void;
   /**
+   * Where many work: this process is no worker any more, until `work` is called again. Called while nothing that it claimed runs. So a process that
+   * the platform may freeze keeps no lane from the others.
+   */
+  leave?(): Promise<void>;
+  /**
    * The oldest deliveries that are not fully expanded, in order; none while there is no room for their jobs. One that cannot be read ends in
    * the inbox, with an error line: it keeps no other from being given.
    */

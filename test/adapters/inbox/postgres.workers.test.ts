@@ -206,3 +206,19 @@ describe("one that stops, and still runs a handler,", () => {
     await passing(() => expect(sharesOf(stops, other)).toEqual([0, 1]));
   });
 });
+
+test("of what is free nothing is kept for one whose heart stands still: it has a share again as soon as it beats", async () => {
+  const client = new pg.Client({ connectionString: database.connectionString });
+  client.on("error", () => {}); // the database goes before it does
+  await client.connect();
+  onTestFinished(() => client.end());
+  const { inbox, work } = await start(60_000);
+  await client.query("insert into hookline.worker (handled) values (null)");
+  await work();
+  expect(inbox.stats().workers?.share).toBe(0.5);
+  await passing(() => expect(inbox.stats().workers).toMatchObject({ share: 1, alive: 2 }));
+  await passing(async () => {
+    await client.query("update hookline.worker set beat = beat + 1 where handled is null");
+    expect(inbox.stats().workers?.share).toBe(0.5);
+  });
+});

@@ -256,6 +256,26 @@ export const sharing: InboxPromises = {
     },
   },
 
+  "leave: Where many work: this process is no worker any more, until `work` is called again.": {
+    "the others have all its lanes at once, and a share of them is its again later": async (bench) => {
+      const { inbox } = bench;
+      if (inbox.leave === undefined) return;
+      const { inbox: other } = await bench.join();
+      await inbox.leave();
+      await storeAll(other, mail(lanes(40)));
+      assert.deepEqual((await drainAll(bench, [other], 40)).toSorted(), lanes(40).toSorted());
+      await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
+      await passing(bench, () => assert.equal(inbox.stats().workers?.alive, 2));
+      await passing(bench, async () => {
+        await storeAll(other, mail(lanes(40, "later")));
+        const mine: string[] = [];
+        await drainOnce([inbox], mine);
+        await drainOnce([other], []);
+        assert.ok(mine.length > 0, "one that works again gets nothing");
+      });
+    },
+  },
+
   "close: Unsettled claims end.": {
     "the others have all its lanes at once: what it ran has died once, what it had not claimed never": async (
       bench,

@@ -37,7 +37,7 @@ export interface PostgresWorker extends WorkerClaims, Pick<Membership, "standsti
   wake(): void;
   /** It claims nothing more: shards go to the others as soon as nothing of them runs here. */
   stopWork(): void;
-  /** Gives everything back. */
+  /** Gives everything back; `work` may follow. */
   leave(): Promise<void>;
 }
 

@@ -3,6 +3,7 @@ import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isFileFailure, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { DATABASE, EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
+import { DEFAULT_GONE_MS } from "../work/intervals.ts";
 import type { Handled, LiveWorker } from "./other-workers.ts";
 import { createRowHolders } from "./row-holders.ts";
 
@@ -44,6 +45,11 @@ interface Share {
   readonly lookAgainMs: number;
 }
 
+interface Look extends Pick<Share, "workers" | "lookAgainMs"> {
+  /** Of those that live: which may be frozen. */
+  readonly still: readonly number[];
+}
+
 export interface MembershipOptions {
   readonly pool: Pool;
   readonly ident: () => string;
@@ -66,6 +72,8 @@ interface WorkerRow extends LiveWorker {
 const END_AFTER = 2;
 /** Leases: then others, such as who removes jobs, have long given its row back. */
 const TELL_AFTER = 3;
+/** One whose heart stands still for so long may be frozen: none of what is free is kept for it. */
+const STILL_MS = DEFAULT_GONE_MS;
 const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS + 1 }, (_, shard) => shard);
 
 export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, failed }: MembershipOptions): Membership {
@@ -134,11 +142,12 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
   }
 
   /** @returns those that live, and when to look again */
-  async function lookAt(workers: readonly WorkerRow[], me: number): Promise<Pick<Share, "workers" | "lookAgainMs">> {
+  async function lookAt(workers: readonly WorkerRow[], me: number): Promise<Look> {
     for (const id of seen.keys()) if (!workers.some((one) => one.id === id)) seen.delete(id);
     const alive: WorkerRow[] = [];
     let found: InboxWorkers["standstill"];
     let lookAgainMs = Infinity;
+    const still: number[] = [];
     for (const one of workers) {
       const { id, beat, present } = one;
       const last = seen.get(id);
@@ -154,11 +163,12 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       const why = await insist(one, stillMs).catch(failed);
       found ??= why ?? undefined;
       alive.push(one);
+      if (stillMs >= STILL_MS) still.push(id);
       const due = (present ? [goneMs, leaseMs] : [leaseMs]).find((ms) => ms > stillMs);
       if (due !== undefined) lookAgainMs = Math.min(lookAgainMs, due - stillMs);
     }
     standing = found;
-    return { workers: alive, lookAgainMs };
+    return { workers: alive, lookAgainMs, still };
   }
 
   /** No clock crosses machines: it changes nothing unless the heart still stands where it stood. */
@@ -173,9 +183,12 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     return `(not $1 = any (${shard}.refused) or not exists (select from ${ident()}.worker as w where w.alive and not w.id = any (${shard}.refused)))`;
   }
 
-  /** As many as each has where all lanes are shared by those that do not refuse it. So one of them has fewer, while it is free. */
-  function fairOf(shard: string): string {
-    return `(select ceil(${SHARDS}.0 / greatest(count(*), 1))::int from ${ident()}.worker as w where w.alive and not w.id = any (${shard}.refused))`;
+  /**
+   * As many as each has where all lanes are shared by those that do not refuse it. So one of them has fewer, while it is free.
+   * @param still the parameter with the workers that are frozen, as it seems: they would take none of it
+   */
+  function fairOf(shard: string, still: string): string {
+    return `(select ceil(${SHARDS}.0 / greatest(count(*), 1))::int from ${ident()}.worker as w where w.alive and not w.id = any (${shard}.refused || ${still}::bigint[]))`;
   }
 
   /** No other worker counts on it, or gives it a part of what it shares with it. A shard that another session locks is left to the next tick. */
@@ -205,21 +218,21 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       const workers = await findAlive();
       if (workers.some(({ id, present }) => id === me && present !== isPresent))
         await pool.query(`update ${ident()}.worker set present = $2 where id = $1`, [me, isPresent]);
-      const seenNow = await lookAt(workers, me);
+      const { still, ...seenNow } = await lookAt(workers, me);
       await pool.query(`select ${ident()}.free_orphans()`);
       await pool.query(
         /* sql */ `update ${ident()}.shard set owner = $1 where exists (select from ${ident()}.worker where id = $1 and alive) and id in (
            select free.id from ${ident()}.shard as free where free.owner is null and not free.id = any ($2::int[]) and ${mayTake("free")} and (free.id = ${EXPANDER} or free.id in (
              select ranked.id from (
-               select one.id, ${fairOf("one")} as fair, row_number() over (order by ${fairOf("one")} desc, one.id) as nth from ${ident()}.shard as one
+               select one.id, ${fairOf("one", "$3")} as fair, row_number() over (order by ${fairOf("one", "$3")} desc, one.id) as nth from ${ident()}.shard as one
                where one.owner is null and one.id < ${EXPANDER} and not one.id = any ($2::int[]) and ${mayTake("one")}) as ranked
              where ranked.nth + (select count(*) from ${ident()}.shard where owner = $1 and id < ${EXPANDER}) <= ranked.fair)) for update skip locked)`,
-        [me, leaving],
+        [me, leaving, still],
       );
       const rows = await pool.query<OwnedRow>(
-        /* sql */ `select id, owner, ${fairOf("s")} as fair from ${ident()}.shard as s
+        /* sql */ `select id, owner, ${fairOf("s", "$2")} as fair from ${ident()}.shard as s
          where owner = $1 or owner is not null and not exists (select from ${ident()}.worker as w where w.id = s.owner and w.alive)`,
-        [me],
+        [me, still],
       );
       const owned = rows.filter(({ owner }) => owner === me);
       await lookAtStranded(new Set(rows.map(({ owner }) => owner).filter((owner) => owner !== me)));
