@@ -12,7 +12,8 @@ interface ListenerLimits {
   readonly timeoutMs: number;
 }
 
-const LISTENERS_MS = { unlimited: 30_000, most: 5 * 60_000 };
+/** `hurried`: where many calls wait, or the receiver closes. */
+const LISTENERS_MS = { unlimited: 30_000, most: 5 * 60_000, hurried: 1_000 };
 
 /** Calls: the jobs of all whose listeners run count a death if the process dies. */
 const MANY = 256;
@@ -21,74 +22,110 @@ const MANY = 256;
 export interface DeadLetterListeners {
   /** Resolves when they are waited for no more; never rejects. */
   call(call: CallJobs, outcomes: readonly JobOutcome[], limits: ListenerLimits): Promise<void>;
-  /** Listeners of {@link MANY} calls or more run: further calls are to wait for theirs before others begin. */
+  /** Listeners of {@link MANY} calls or more run: further calls are to wait for theirs before others begin. That is a second at most. */
   readonly areMany: boolean;
+  /** From here on no call waits for longer than a second. */
+  close(): void;
 }
 
 /** @param failed a job could not be read */
 export function createDeadLetterListeners(deps: ListenerDeps, failed: (err: unknown) => void): DeadLetterListeners {
-  let calls = 0;
+  const waits = new Set<Wait>();
+  let isClosing = false;
+  const areMany = (): boolean => waits.size >= MANY;
+
+  function hurry(): void {
+    for (const wait of waits) wait.hurry();
+  }
 
   return {
-    async call(call, outcomes, limits) {
-      calls += 1;
-      await callDeadLetterListeners(call, outcomes, { ...deps, ...limits, failed });
-      calls -= 1;
+    async call(call, outcomes, { timeoutMs }) {
+      if (deps.onDead.length === 0) return;
+      const wait = createWait(timeoutMs === 0 ? LISTENERS_MS.unlimited : Math.min(timeoutMs, LISTENERS_MS.most), deps);
+      waits.add(wait);
+      if (isClosing || areMany()) hurry();
+      await Promise.race([callListeners(call, outcomes, { ...deps, wait }).catch(failed), wait.over]);
+      wait.end();
+      waits.delete(wait);
     },
     get areMany() {
-      return calls >= MANY;
+      return areMany();
+    },
+    close() {
+      isClosing = true;
+      hurry();
     },
   };
 }
 
-/**
- * Calls the listeners of each job of a call that is about to be marked dead, one after another, for `timeoutMs` in all, at most 5 min: a lane waits for a
- * thousand jobs no longer than for one. After it the jobs are marked, and the listeners that are left are called and not waited for.
- */
-async function callDeadLetterListeners(
-  { jobs, events }: CallJobs,
-  outcomes: readonly JobOutcome[],
-  {
-    onDead,
-    log,
-    clock,
-    failed,
-    ...limits
-  }: ListenerDeps & ListenerLimits & { readonly failed: (err: unknown) => void },
-): Promise<void> {
-  if (onDead.length === 0) return;
-  const timeoutMs = limits.timeoutMs === 0 ? LISTENERS_MS.unlimited : Math.min(limits.timeoutMs, LISTENERS_MS.most);
+/** How long a call waits for its listeners. */
+interface Wait {
+  /** Of the job whose listener runs: for the log. */
+  jobId: string | undefined;
+  readonly isOver: boolean;
+  readonly over: Promise<void>;
+  /** They have a second from here on, unless they have less. */
+  hurry(): void;
+  /** They have ended. */
+  end(): void;
+}
+
+function createWait(limitMs: number, { clock, log }: Pick<ListenerDeps, "clock" | "log">): Wait {
   const { promise: over, resolve } = Promise.withResolvers<void>();
   let isOver = false;
-  let jobId: string | undefined;
-  const timer = clock.setTimer(() => {
+  let timeoutMs = limitMs;
+  let timer = clock.setTimer(end, timeoutMs);
+
+  function end(): void {
     isOver = true;
     log.error(
-      { code: "on-dead-late", jobId, timeoutMs },
+      { code: "on-dead-late", jobId: wait.jobId, timeoutMs },
       "listeners of onDead took too long: the jobs are marked dead",
     );
     resolve();
-  }, timeoutMs);
-  const turn = createTurn(); // those that compute would keep the timer from its time
-  await Promise.race([callAll().catch(failed), over]);
-  timer.clear();
+  }
 
-  async function callAll(): Promise<void> {
-    for (const [index, outcome] of outcomes.entries()) {
-      const [job, event] = [jobs[index], events[index]];
-      if (outcome.to !== "dead" || job === undefined || event === undefined) continue;
-      const { error } = outcome;
-      for (const listener of onDead) {
-        if (turn.isOver()) await nextTurn();
-        jobId = job.id;
-        const called = call(() => listener(toJobOf(job, event, { state: "dead", error, settledAt: error.at })));
-        if (!isOver) await Promise.race([called, over]);
-      }
+  const wait = {
+    jobId: undefined,
+    get isOver() {
+      return isOver;
+    },
+    over,
+    hurry() {
+      if (isOver || timeoutMs <= LISTENERS_MS.hurried) return;
+      timer.clear();
+      timeoutMs = LISTENERS_MS.hurried;
+      timer = clock.setTimer(end, timeoutMs);
+    },
+    end: () => timer.clear(),
+  };
+  return wait;
+}
+
+/**
+ * Calls the listeners of each job of a call that is about to be marked dead, one after another, until the wait is over: a lane waits for a
+ * thousand jobs no longer than for one. After it the jobs are marked, and the listeners that are left are called and not waited for.
+ */
+async function callListeners(
+  { jobs, events }: CallJobs,
+  outcomes: readonly JobOutcome[],
+  { onDead, log, wait }: Pick<ListenerDeps, "onDead" | "log"> & { readonly wait: Wait },
+): Promise<void> {
+  const turn = createTurn(); // those that compute would keep the timer from its time
+  for (const [index, outcome] of outcomes.entries()) {
+    const [job, event] = [jobs[index], events[index]];
+    if (outcome.to !== "dead" || job === undefined || event === undefined) continue;
+    const { error } = outcome;
+    for (const listener of onDead) {
+      if (turn.isOver()) await nextTurn();
+      wait.jobId = job.id;
+      const called = call(() => listener(toJobOf(job, event, { state: "dead", error, settledAt: error.at })));
+      if (!wait.isOver) await Promise.race([called, wait.over]);
     }
   }
 
   async function call(listen: () => unknown): Promise<void> {
-    const id = jobId;
+    const id = wait.jobId;
     try {
       await listen();
     } catch (err) {

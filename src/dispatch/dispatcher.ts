@@ -269,7 +269,7 @@ export function createDispatcher(
       const end = (ms: number): Promise<void> =>
         withTimeout(ms, idleWaiters.when(hasEnded), { clock, late: undefined });
       await end(drainMs - ABORT_BEFORE_END_MS);
-      if (runner.running() > 0) runner.abortAll(new ClosedError("closed", "The receiver is closing."));
+      if (!hasEnded()) runner.abortAll(new ClosedError("closed", "The receiver is closing."));
       await end(Math.min(drainMs, ABORT_BEFORE_END_MS));
       idleWaiters.check();
       return {

@@ -1,10 +1,10 @@
 import { createReceiver, GiveUp, memoryInbox, type Job } from "hookline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { crashableInbox } from "../support/crashable-inbox.ts";
-import { deferred, turns, until } from "../support/event-loop.ts";
+import { deferred, turns, until, watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { logRecorder } from "../support/log-recorder.ts";
-import { signedRequest } from "../support/make-delivery.ts";
+import { bodyOf, change, signedRequest } from "../support/make-delivery.ts";
 import { emails, failingHandler, heldHandler, idOf, recordingHandler, rig } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
@@ -104,6 +104,46 @@ describe("onDead", () => {
       await pass();
     }
     expect([told.length, inbox.stats().dead]).toEqual([400, 400]);
+  });
+
+  test("that never ends, of however many jobs, keeps each of the others waiting for a second at most", async () => {
+    const { receiver, send, pass, inbox } = rig({ attempts: 1, concurrency: 10, timeoutMs: 600_000 });
+    const told: string[] = [];
+    const handled: string[] = [];
+    receiver.on("email", (event) => {
+      if (idOf(event).startsWith("bad")) throw new GiveUp("no");
+      handled.push(idOf(event));
+    });
+    receiver.onDead(({ id }) => {
+      told.push(id);
+      return new Promise(() => {});
+    });
+    await receiver.start();
+    for (let nth = 0; nth < 600; nth += 100)
+      await send(emails(...Array.from({ length: 100 }, (_, index) => `bad-${nth + index}`)));
+    await pass();
+    expect(told.length).toBe(265);
+    await send(bodyOf({ accountId: 3003, payloads: [change("good")] }));
+    await pass();
+    expect(handled).toEqual([]);
+    await pass(1_000);
+    expect(handled).toEqual(["good"]);
+    await pass(2_000);
+    expect([told.length, inbox.stats().dead]).toEqual([600, 521]);
+  });
+
+  test("that never ends is waited for a second more as the receiver closes", async () => {
+    const { receiver, send, pass, inbox } = rig({ attempts: 1, timeoutMs: 600_000 });
+    receiver.on("email", failingHandler().handler);
+    receiver.onDead(() => new Promise(() => {}));
+    await receiver.start();
+    await send();
+    await pass();
+    const closed = watch(receiver.close({ drainMs: 6_000 }));
+    await pass(1_000);
+    expect(inbox.stats().dead).toBe(0);
+    await pass(1_000);
+    expect([inbox.stats().dead, closed.value]).toEqual([1, { done: 0, released: 0, stuck: 0 }]);
   });
 
   test.each([

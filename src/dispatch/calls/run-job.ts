@@ -34,7 +34,7 @@ export interface JobRunner {
   lose(claim: Claim): void;
   /** Its jobs became dead letters, and its own outcomes were never taken. */
   buried(own: Settlement, outcomes: readonly JobOutcome[], error: Error): void;
-  /** All handlers' signals abort; jobs whose handlers fail from here on are released. */
+  /** All handlers' signals abort; jobs whose handlers fail from here on are released. Listeners of onDead have a second more. */
   abortAll(reason: HooklineError): void;
   /** Jobs whose handlers run. */
   running(): number;
@@ -129,7 +129,7 @@ export function createJobRunner(
     if (running !== undefined) calls.set(claim, { running, jobs: jobs.length });
   }
 
-  /** Where the listeners of very many calls run, further calls keep their slots until their own have ended. */
+  /** Where the listeners of very many calls run, further calls keep their slots until their own have ended, or for a second. */
   function freeAfter(told: Promise<void> | undefined, free: () => void): void {
     if (told === undefined || !listeners.areMany) return free();
     void told.then(free);
@@ -279,6 +279,7 @@ export function createJobRunner(
     },
     abortAll(reason) {
       closing = true;
+      listeners.close();
       for (const { running } of calls.values()) running.abort(reason);
     },
     running: () => [...calls.values()].reduce((count, { jobs }) => count + jobs, 0),
