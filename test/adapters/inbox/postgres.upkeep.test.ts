@@ -120,6 +120,18 @@ test("after a failure it goes on a minute later", async () => {
   expect(await world.count("delivery")).toBe(0);
 });
 
+test("after the machine was suspended no tombstone is found until they were looked at again: one may have been lifted", async () => {
+  const world = await openWorld();
+  const stones = createPostgresTombstones({ ident: () => world.ident, pool: world.pool, now: world.clock.now });
+  await stones.put({ subscription: 5, source: undefined, reason: "gone" });
+  for (const ms of [6_000, -6_000]) {
+    expect(stones.find(5, undefined)).toBeDefined();
+    world.clock.ahead(ms); // and the monotonic clock stood still
+    expect(stones.find(5, undefined)).toBeUndefined();
+    await stones.refresh();
+  }
+});
+
 test("another process's tombstones are found after a refresh, and so are its hits", async () => {
   const world = await openWorld();
   const [here, there] = [1, 2].map(() =>
@@ -132,6 +144,7 @@ test("another process's tombstones are found after a refresh, and so are its hit
   expect(there.find(5, "crm")?.reason).toBe("left�");
   expect(there.find(5, "shop")).toBeUndefined();
   await world.setClocks(20 * DAY_MS);
+  await here.refresh();
   here.find(5, "crm");
   await world.setClocks(20 * DAY_MS);
   await eventually(async () => {

@@ -34,11 +34,11 @@ export function createPostgresTombstones({
   readonly pool: Pool;
   readonly now: () => number;
 }): PostgresTombstones {
-  /** Of the last look that was answered, by the monotonic clock: when it began. */
-  let lookedAt = -Infinity;
+  /** Of the last look that was answered: when it began. By two clocks: the monotonic one may stand still while the machine is suspended. */
+  let looked = { at: -Infinity, wall: -Infinity };
   const cache = createTombstoneCache({
     now,
-    isCurrent: () => performance.now() - lookedAt < MOST_AGE_MS,
+    isCurrent: () => Math.max(performance.now() - looked.at, Math.abs(now() - looked.wall)) < MOST_AGE_MS,
     writeHit,
     toKey,
   });
@@ -51,12 +51,12 @@ export function createPostgresTombstones({
     const mine = (begun += 1);
     const of = ident();
     const known = seen?.of === of ? seen.version : null;
-    const askedAt = performance.now();
+    const asked = { at: performance.now(), wall: now() };
     // Those of other tables stand for nothing, even where these cannot be read.
     if (known === null) cache.clear();
     // Who holds a lock on the tombstones alone keeps nobody from knowing that they have not changed.
     else if ((await readVersion(of)) === known) {
-      lookedAt = Math.max(lookedAt, askedAt);
+      if (asked.at > looked.at) looked = asked;
       return;
     }
     const row = await oneRow<Read>(
@@ -69,7 +69,7 @@ export function createPostgresTombstones({
     // A later look, or a change by this process, may have come before.
     if (mine < read) return;
     read = mine;
-    lookedAt = askedAt;
+    looked = asked;
     seen = { of, version: row.version };
     cache.load(row.all.map((one) => Object.assign(one, { source: one.source ?? undefined })));
   }
