@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer, Socket, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createPool, type Pool, type PoolOptions } from "../../../adapters/inbox/postgres/connection/pool.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -59,7 +59,10 @@ describe("a server that cannot be used is named with what to do:", () => {
 
   test("there is no password", async () => {
     const url = server.connectionString.replace(/:\w+@/, "@");
-    await expect(connecting({ connectionString: url })).rejects.toMatchObject({ code: "login-refused" });
+    const socket = new Socket();
+    const stream = () => socket;
+    await expect(connecting({ connectionString: url, stream })).rejects.toMatchObject({ code: "login-refused" });
+    expect(socket.destroyed).toBe(true); // one that is left open keeps the process alive
   });
 
   test("there is no such database", async () => {

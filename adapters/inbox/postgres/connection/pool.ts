@@ -179,6 +179,8 @@ async function openPool(
       super({ ...config, connectionTimeoutMillis: connectMs, ...timeoutOf(connection) });
       // The statement that was running rejects with it; between two statements nothing has failed yet.
       this.on("error", () => {});
+      // Without a password the driver would leave it open until the server's time for logging in is over: the process would live as long.
+      this.connection.on("error", () => this.connection.stream.destroy());
     }
   }
   const pool = new pg.Pool({
