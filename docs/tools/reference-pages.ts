@@ -257,7 +257,7 @@ function problemsPage(): string {
   ]);
   return `# Problems
 
-${GENERATED} What \`receiver.health().problems\` can contain, the most severe first. Each has a section in the
+${GENERATED} What the \`problems\` of \`receiver.health()\` can contain, the most severe first. Each has a section in the
 [runbook](../operate/runbook.md).
 
 ${tableOf(["code", "meaning", "fix"], rows)}
