@@ -110,7 +110,7 @@ export function createHandlers(defaults: RunLimits, log?: Pick<Logger, "warn">):
     add(names, handler, options) {
       if (sealed) {
         throw new UsageError("handlers-sealed", `${called(names)} came after the start.`, {
-          fix: "Register every handler before `receiver.start()` or the first `receiver.handle()`.",
+          fix: "Register every handler before `receiver.start()`, the first `receiver.handle()` and the first request of a function.",
         });
       }
       if (typeof handler !== "function") throw invalid(names, `got ${typeof handler} as handler, expected a function.`);

@@ -35,7 +35,7 @@ export function createRegistrations(...given: Parameters<typeof createHandlers>)
       assertFunction("use()", one);
       if (handlers.sealed)
         throw new UsageError("handlers-sealed", "use() came after the start.", {
-          fix: "Call use() before `receiver.start()` or the first `receiver.handle()`.",
+          fix: "Call use() before `receiver.start()`, the first `receiver.handle()` and the first request of a function.",
         });
       middleware.push(one);
     },
