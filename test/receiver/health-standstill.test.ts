@@ -147,18 +147,21 @@ describe("an inbox that does not move is a problem after 15 s; where it gives no
     expect(await receiver.health()).toMatchObject({ live: true, ready: true });
   });
 
-  test("but no restart is asked for where none can help", async () => {
-    const inbox = stubInbox(() => ({
-      claim: () => Promise.reject(new StorageError("disk-full", "The disk is full.")),
-      ready: () => ({ ready: false, error: new StorageError("disk-full", "The disk is full.") }),
-    }));
-    const own = rig({ inbox });
-    await own.receiver.start();
-    await own.send(emails("a"));
-    await passSeconds(own, 90);
-    expect(await own.receiver.health()).toMatchObject({ live: true, ready: false });
-    expect(await codesOf(own.receiver)).toContain("no-progress");
-  });
+  test.each<StorageError["code"]>(["disk-full", "storage-failed"])(
+    "but no restart is asked for where the inbox says why it cannot store: %s",
+    async (code) => {
+      const inbox = stubInbox(() => ({
+        claim: () => new Promise(() => {}),
+        ready: () => ({ ready: false, error: new StorageError(code, "It cannot store.") }),
+      }));
+      const own = rig({ inbox });
+      await own.receiver.start();
+      await own.send(emails("a"));
+      await passSeconds(own, 90);
+      expect(await own.receiver.health()).toMatchObject({ live: true, ready: false });
+      expect(await codesOf(own.receiver)).toContain("no-progress");
+    },
+  );
 });
 
 describe("no standstill is", () => {

@@ -31,8 +31,8 @@ function causeOf(cause: unknown): string {
   return `${describeThrown(cause).name}, see the log.`;
 }
 
-/** Where a restart cannot help, it would only end handlers that run. */
-const NOT_BY_RESTART: ReadonlySet<string> = new Set(["disk-full", "inbox-corrupt"]);
+/** Where the inbox itself says why it cannot store, a restart cannot help: it would only end handlers that run. */
+const NOT_BY_RESTART: ReadonlySet<string> = new Set(["disk-full", "inbox-corrupt", "inbox-not-ready"]);
 
 /**
  * Only where the inbox gives no answer, or nothing: an error that it answers with comes again after a restart.
