@@ -91,7 +91,10 @@ export function createReceiverStates(changed: (state: ReceiverState) => void = (
 /** A receiver's start and end. */
 export interface Lifecycle {
   start(): Promise<void>;
-  /** Works until nothing is due here. Then this process is no worker any more, unless others still call this, or `start` was called. */
+  /**
+   * Works until nothing is due here, unless another process works: one that comes and goes would only move lanes to and fro. Then this process is
+   * no worker any more, unless others still call this, or `start` was called.
+   */
   workUntilIdle(): Promise<void>;
   close(drainMs: number): Promise<Closed>;
   /** @throws ClosedError `closed` */
@@ -155,10 +158,12 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     }
   }
 
+  const isReceiving = (): boolean => roleIn(states.current) === "receiving";
+
   /** One at a time. */
   async function startOnce(): Promise<void> {
     assertOpen();
-    if (roleIn(states.current) !== "receiving") return;
+    if (!isReceiving()) return;
     const mine = (starting ??= begin());
     try {
       await mine.done;
@@ -205,12 +210,15 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     async workUntilIdle() {
       visits += 1;
       try {
+        await opening.opened();
+        await leaving;
+        if (isReceiving() && (await work.othersDo())) return;
         await startOnce();
         await work.idle();
       } finally {
         visits -= 1;
       }
-      if (visits > 0 || isToStay || states.isClosing) return;
+      if (visits > 0 || isToStay || isReceiving()) return;
       leaving = work.leave()?.finally(() => (leaving = undefined));
       if (leaving !== undefined) states.take("left");
       await leaving;

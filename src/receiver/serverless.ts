@@ -69,8 +69,8 @@ export function createFreezeWarning({
 
 /**
  * The work that a function mount passes to its platform's `waitUntil`: handles waiting jobs while the platform lets it. It buys speed, not
- * safety: interrupted jobs stay in the inbox. Where many processes work, this one leaves its share of the lanes to the others as it resolves: the
- * platform may freeze it then. Undefined for an inbox without a working half, and without handlers. Never rejects.
+ * safety: interrupted jobs stay in the inbox. Where many processes may work, it works only while no other does, and gives all lanes back as it
+ * resolves: the platform may freeze it then. Undefined for an inbox without a working half, and without handlers. Never rejects.
  */
 export function workAfterResponse(receiver: Receiver): Promise<void> | undefined {
   const inside = findInternals(receiver);

@@ -25,6 +25,8 @@ export interface Work extends Pick<DeliveryStoreOptions, "expand" | "stored"> {
   /** Jobs that were removed because of their age. */
   expired(): number;
   idle(): Promise<void>;
+  /** Where many work: whether another process does now. */
+  othersDo(): Promise<boolean>;
   /** Where many work and nothing is due here: this process is no worker any more, once it resolves. Undefined: it goes on. */
   leave(): Promise<void> | undefined;
   stop(drainMs: number): Promise<Closed>;
@@ -112,6 +114,7 @@ export function createWork(
       }
     },
     idle: async () => dispatcher?.idle(),
+    othersDo: async () => (await inbox?.othersWork?.()) === true,
     leave() {
       if (inbox?.leave === undefined || dispatcher?.isIdle() !== true) return undefined;
       dispatcher.end();

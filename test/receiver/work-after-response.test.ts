@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { deciding } from "../adapters/harness.ts";
 import { turns, watch } from "../support/event-loop.ts";
-import { heldHandler, rig } from "../support/rig.ts";
+import { emails, heldHandler, rig } from "../support/rig.ts";
 import { unopenableInbox } from "../support/stub-inboxes.ts";
 
 test("work after the answer begins the receiver, and ends when nothing is left to do", async () => {
@@ -41,11 +41,13 @@ test("work that cannot begin ends quietly: the delivery is stored, and the next 
 });
 
 describe("where many processes work, it leaves its share to the others", () => {
-  function shared() {
+  function shared(others = { work: false }) {
     const own = memoryInbox() as WorkingInbox<"memory">;
     const left: { readonly end: () => void }[] = [];
     const leave = () => new Promise<void>((end) => void left.push({ end }));
-    const { receiver, send } = rig({ inbox: { ...own, leave } as WorkingInbox<"memory"> });
+    const { receiver, send } = rig({
+      inbox: { ...own, leave, othersWork: async () => others.work } as WorkingInbox<"memory">,
+    });
     const { calls, handler } = heldHandler();
     receiver.on("email", handler);
     const work = () => watch(workAfterResponse(receiver) ?? Promise.reject(new Error("there is work")));
@@ -90,6 +92,26 @@ describe("where many processes work, it leaves its share to the others", () => {
     left[1]?.end();
     await turns();
     expect([left.length, third.ended]).toEqual([2, true]);
+  });
+
+  test("and does not begin where another one works: its lanes would only go to and fro", async () => {
+    const others = { work: true };
+    const { receiver, send, calls, work, left } = shared(others);
+    await send();
+    const first = work();
+    await turns();
+    expect([first.ended, receiver.stats().role, calls.length, left.length]).toEqual([true, "receiving", 0, 0]);
+    others.work = false;
+    work();
+    await turns();
+    expect([receiver.stats().role, calls.length]).toEqual(["working", 1]);
+    others.work = true;
+    await send(emails("b"));
+    const third = work();
+    await turns();
+    expect([third.ended, calls.length]).toEqual([false, 2]);
+    await receiver.start();
+    expect(receiver.stats().role).toBe("working");
   });
 
   test("but not after start(), and not as the receiver closes", async () => {

@@ -202,6 +202,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
 
     work: worker.work,
     stopWork: worker.stopWork,
+    othersWork: worker.othersWork,
     leave: worker.leave,
     ...createIncoming({
       pool: other,

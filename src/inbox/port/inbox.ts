@@ -85,6 +85,8 @@ export interface WorkingInbox<K extends StorageKind = StorageKind> extends Writi
    * at once, and not when its last handler has ended.
    */
   stopWork?(): void;
+  /** Where many work: whether another process works now, as far as its heart tells. */
+  othersWork?(): Promise<boolean>;
   /**
    * Where many work: this process is no worker any more, until `work` is called again. Called while nothing that it claimed runs. So a process that
    * the platform may freeze keeps no lane from the others.

@@ -41,9 +41,17 @@ async function start(leaseMs = 5_000): Promise<Process> {
     wake() {},
     lost: (claims) => void heard.lost.push(...claims),
   };
-  const process = { inbox, clock, heard, work: () => inbox.work(worker) };
+  const process = { inbox, clock, heard, work: () => inbox.work({ ...worker }) };
   processes.push(process);
   return process;
+}
+
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: database.connectionString });
+  client.on("error", () => {}); // the database goes before it does
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
 }
 
 /** Lets the others' timers run until something holds. */
@@ -180,10 +188,7 @@ describe("one that stops, and still runs a handler,", () => {
     await passing(() => expect(inbox.stats().workers?.share).toBe(1));
     inbox.stopWork?.();
     await passing(() => expect(inbox.stats().workers?.share).toBe(0));
-    const client = new pg.Client({ connectionString: database.connectionString });
-    client.on("error", () => {}); // the database goes before it does
-    await client.connect();
-    onTestFinished(() => client.end());
+    const client = await connect();
     const read = async () => {
       const { rows } = await client.query(
         "select (select max(beat)::int from hookline.worker) as beat, (select array_agg(xmin::text order by id) from hookline.shard) as written",
@@ -207,11 +212,27 @@ describe("one that stops, and still runs a handler,", () => {
   });
 });
 
+test("one that was killed counts as one that works for as long as its lease", async () => {
+  const client = await connect();
+  const { inbox } = await start(1_000);
+  await client.query("insert into hookline.worker (handled) values (null)");
+  expect(await inbox.othersWork?.()).toBe(true);
+  await eventually(async () => expect(await inbox.othersWork?.()).toBe(false));
+  await client.query("update hookline.worker set beat = beat + 1");
+  expect(await inbox.othersWork?.()).toBe(true);
+});
+
+test("one that leaves while it joins, and joins again at once, works", async () => {
+  const { inbox, work } = await start();
+  const first = work();
+  const left = inbox.leave?.();
+  await work();
+  await Promise.all([first, left]);
+  expect(inbox.stats().workers).toMatchObject({ share: 1 });
+});
+
 test("of what is free nothing is kept for one whose heart stands still: it has a share again as soon as it beats", async () => {
-  const client = new pg.Client({ connectionString: database.connectionString });
-  client.on("error", () => {}); // the database goes before it does
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connect();
   const { inbox, work } = await start(60_000);
   await client.query("insert into hookline.worker (handled) values (null)");
   await work();

@@ -256,6 +256,18 @@ export const sharing: InboxPromises = {
     },
   },
 
+  "othersWork: Where many work: whether another process works now, as far as its heart tells.": {
+    "from when it joins until it leaves or closes": async (bench) => {
+      const { inbox } = bench;
+      if (inbox.othersWork === undefined) return;
+      const { inbox: other } = await bench.join();
+      await inbox.leave?.();
+      assert.equal(await inbox.othersWork(), true);
+      await other.close();
+      assert.equal(await inbox.othersWork(), false);
+    },
+  },
+
   "leave: Where many work: this process is no worker any more, until `work` is called again.": {
     "the others have all its lanes at once, and a share of them is its again later": async (bench) => {
       const { inbox } = bench;

@@ -13,7 +13,8 @@ import type { StepReply } from "./encode-step.ts";
 import { createWorkerClaims, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
 
 /** This process as one of those that work. */
-export interface PostgresWorker extends WorkerClaims, Pick<Membership, "standstill">, Pick<Timers, "unref"> {
+export interface PostgresWorker
+  extends WorkerClaims, Pick<Membership, "standstill" | "othersWork">, Pick<Timers, "unref"> {
   work(worker: Worker): Promise<void>;
   /** The worker that expands deliveries, if this process is it. */
   expander(): number | undefined;
@@ -180,10 +181,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     if (mine === undefined || worker === undefined || mine === started) return;
     started = mine;
     timers.clear();
-    if (worker.begin() === false) {
-      void leave();
-      return;
-    }
+    if (worker.begin() === false) return void leave();
     mine.hasBegun = true;
     tellReopen(mine);
     const loop = timers.loopsWhile(() => isCurrent(mine));
@@ -274,10 +272,12 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   return {
     ...claims,
     standstill: membership.standstill,
+    othersWork: membership.othersWork,
     unref: timers.unref,
     async work(given) {
       [worker, isStopping] = [given, false];
-      if (life === undefined) await begin();
+      // One that was begun before `leave` was called gives itself back.
+      while (life === undefined && worker === given) await begin();
       start();
     },
     expander: () => (life !== undefined && isExpander(life) ? life.id : undefined),

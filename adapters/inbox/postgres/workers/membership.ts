@@ -15,6 +15,8 @@ export interface Membership {
   tick(me: number, mine: Mine): Promise<Share>;
   /** This process's own worker is over. @param died what it runs on counts a death if others run it */
   leave(worker: number, died: boolean): Promise<void>;
+  /** Whether any worker's heart beats: of one that was killed it is believed for `leaseMs`. This process has none. */
+  othersWork(): Promise<boolean>;
   /** One that is dead, and could not be taken over from at the last look, or not from all of its shards. */
   standstill(): InboxWorkers["standstill"];
 }
@@ -141,23 +143,31 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     stranding = found;
   }
 
+  /** @returns for how long each heart has stood still, as far as this process saw it */
+  function listen(workers: readonly WorkerRow[]): (worker: WorkerRow) => number {
+    const before = new Map(seen);
+    seen.clear();
+    for (const { id, beat } of workers) {
+      const last = before.get(id);
+      seen.set(id, last?.beat === beat ? last : { beat, since: performance.now() });
+    }
+    return ({ id }) => performance.now() - (seen.get(id)?.since ?? 0);
+  }
+
   /** @returns those that live, and when to look again */
   async function lookAt(workers: readonly WorkerRow[], me: number): Promise<Look> {
-    for (const id of seen.keys()) if (!workers.some((one) => one.id === id)) seen.delete(id);
+    const stillMsOf = listen(workers);
     const alive: WorkerRow[] = [];
     let found: InboxWorkers["standstill"];
     let lookAgainMs = Infinity;
     const still: number[] = [];
     for (const one of workers) {
-      const { id, beat, present } = one;
-      const last = seen.get(id);
-      const since = last?.beat === beat ? last.since : performance.now();
-      seen.set(id, { beat, since });
+      const { id, present } = one;
       if (id === me) {
         alive.push(one);
         continue;
       }
-      const stillMs = performance.now() - since;
+      const stillMs = stillMsOf(one);
       const isDead = stillMs >= leaseMs || (present && stillMs >= goneMs && (await isGone(id)));
       if (isDead && (await declareDead(one))) continue;
       const why = await insist(one, stillMs).catch(failed);
@@ -238,6 +248,11 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       await lookAtStranded(new Set(rows.map(({ owner }) => owner).filter((owner) => owner !== me)));
       const ids = owned.map(({ id }) => id);
       return { owned: ids, surplus: isStopping ? ids : surplusOf(owned, { leaving, ages }), ...seenNow };
+    },
+    async othersWork() {
+      const workers = await findAlive();
+      const stillMsOf = listen(workers);
+      return workers.some((one) => stillMsOf(one) < leaseMs);
     },
     async leave(worker, died) {
       [standing, stranding] = [undefined, undefined];
