@@ -9,7 +9,15 @@ export interface StoredPauses {
   read(): Promise<readonly string[]>;
   /** Undefined removes it. Others that ended before a time are removed as well. @returns whether there was one */
   write(key: string, pause: string | undefined, endedBefore: number): Promise<boolean>;
-  waiting(what: Paused): Promise<number>;
+  /** Waiting jobs by account and consumer: one list for however many pauses, of any number of parts. */
+  waitingJobs(): Promise<readonly WaitingJobs[]>;
+}
+
+/** Jobs of an account and a consumer, as the storage has these; null where a job has none. */
+export interface WaitingJobs {
+  readonly account: number | null;
+  readonly consumer: string | null;
+  readonly jobs: number;
 }
 
 /** Pauses of a storage, known in memory. */
@@ -70,7 +78,13 @@ export function createPauses(stored: StoredPauses, now: () => number): KnownPaus
       await refresh();
       return wasThere && isRunning;
     },
-    waiting: (given) => Promise.all(given.map(stored.waiting)),
+    async waiting(given) {
+      const counts = new Map<string, number>();
+      for (const { account, consumer, jobs } of await stored.waitingJobs())
+        for (const key of new Set([toKey(account, consumer), toKey(account, null), toKey(null, consumer)]))
+          counts.set(key, (counts.get(key) ?? 0) + jobs);
+      return given.map((one) => counts.get(keyOf(one)) ?? 0);
+    },
   };
 }
 
@@ -136,7 +150,9 @@ function isTime(value: unknown): value is number {
   return typeof value === "number" && !Number.isNaN(new Date(value).getTime());
 }
 
-const keyOf = ({ consumer, accountId }: Paused): string => JSON.stringify([accountId ?? null, consumer ?? null]);
+const keyOf = ({ consumer, accountId }: Paused): string => toKey(accountId ?? null, consumer ?? null);
+
+const toKey = (account: number | null, consumer: string | null): string => JSON.stringify([account, consumer]);
 
 /** Whether jobs are paused by one of these; the cost does not grow with their number. */
 export function pausedBy(pauses: readonly Pause[]): (owner: Owner) => boolean {

@@ -9,7 +9,7 @@ function stored(...texts: readonly string[]) {
 }
 
 function at(now: () => number, ...texts: readonly string[]) {
-  return createPauses({ read: async () => texts, write: async () => true, waiting: async () => 0 }, now);
+  return createPauses({ read: async () => texts, write: async () => true, waitingJobs: async () => [] }, now);
 }
 
 test.each([
@@ -68,11 +68,31 @@ test("a pause that ended while the clock was ahead for a moment holds again, and
 test("of two looks that overlap the answer of the one that began last holds", async () => {
   const answers: ((texts: readonly string[]) => void)[] = [];
   const read = () => new Promise<readonly string[]>((answer) => answers.push(answer));
-  const pauses = createPauses({ read, write: async () => true, waiting: async () => 0 }, () => NOW);
+  const pauses = createPauses({ read, write: async () => true, waitingJobs: async () => [] }, () => NOW);
   const looks = [pauses.refresh(), pauses.refresh()];
   answers[1]?.([JSON.stringify({ accountId: 1, reason: "r", since: 1 })]);
   expect(await looks[1]).toBe(true);
   answers[0]?.([]);
   expect(await looks[0]).toBe(false);
   expect(pauses.isPaused({ consumer: "a", account: 1 })).toBe(true);
+});
+
+test("waiting jobs are looked at once for all pauses: of an account, of a consumer, and of both", async () => {
+  let looks = 0;
+  const jobs = [
+    { account: 1, consumer: "crm", jobs: 2 },
+    { account: 1, consumer: "search", jobs: 3 },
+    { account: 2, consumer: "crm", jobs: 5 },
+    { account: null, consumer: "crm", jobs: 7 },
+    { account: null, consumer: null, jobs: 11 },
+    { account: 1, consumer: "crm", jobs: 13 }, // of another part
+  ];
+  async function waitingJobs() {
+    looks += 1;
+    return jobs;
+  }
+  const pauses = createPauses({ read: async () => [], write: async () => true, waitingJobs }, () => NOW);
+  const asked = [{ accountId: 1 }, { consumer: "crm" }, { accountId: 1, consumer: "crm" }, { accountId: 3 }];
+  expect(await pauses.waiting(asked)).toEqual([18, 27, 15, 0]);
+  expect(looks).toBe(1);
 });

@@ -6,6 +6,7 @@ import { createAdminRequestRunner } from "./jobs/run-requests.ts";
 import { createCommitQueue } from "./store/commit-queue.ts";
 import { createFileGaps } from "./upkeep/gaps.ts";
 import { createOldestUnpaused } from "./upkeep/oldest-unpaused.ts";
+import { countWaitingJobs } from "./upkeep/waiting-jobs.ts";
 import { createFileSubscriptions } from "./upkeep/subscriptions.ts";
 import { openThread } from "./thread/thread-client.ts";
 import { createThreadSupervisor, type ThreadSupervisorOptions } from "./thread/thread-supervisor.ts";
@@ -106,7 +107,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     {
       read: () => commits.add("pauses", undefined),
       write: (key, value, endedBefore) => commits.add("putPause", { key, value, endedBefore }),
-      waiting: (what) => commits.add("countWaiting", what),
+      waitingJobs: () => countWaitingJobs(commits),
     },
     now,
   );

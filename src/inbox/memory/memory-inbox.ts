@@ -5,7 +5,7 @@ import { createFifo } from "../collections/fifo.ts";
 import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
 import { STORED_BEFORE, type Expanded, type NewDelivery, type NewEvent, type StoreResult } from "../port/delivery.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
-import { countPaused, createPauses, pausedBy, withoutReason } from "../pauses.ts";
+import { countPaused, createPauses, withoutReason } from "../pauses.ts";
 import type { Pause } from "../port/pauses.ts";
 import { createMemoryGaps } from "./memory-gaps.ts";
 import { memoryJobs } from "./memory-jobs.ts";
@@ -54,10 +54,8 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
         if (pause !== undefined) storedPauses.set(key, pause);
         return wasThere;
       },
-      async waiting(what) {
-        const isOf = pausedBy([{ ...what, reason: "", since: 0 }]);
-        return countPaused(store.waitingRows(), isOf).pausedWaiting;
-      },
+      waitingJobs: async () =>
+        [...store.waitingRows()].map(({ account = null, consumer = null }) => ({ account, consumer, jobs: 1 })),
     },
     () => opened?.clock.now() ?? -Infinity,
   );

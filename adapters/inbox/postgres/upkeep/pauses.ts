@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Pause } from "../../../../src/adapter.ts";
-import { createPauses, type KnownPauses } from "../../../../src/inbox/pauses.ts";
+import { createPauses, type KnownPauses, type WaitingJobs } from "../../../../src/inbox/pauses.ts";
 import { impatient } from "../connection/impatient.ts";
-import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { toText } from "../store/encode-batch.ts";
 
@@ -37,15 +36,9 @@ export function createPostgresPauses({ ident, pool, looks, now }: PausesDeps): K
           );
           return true;
         }),
-      async waiting({ consumer, accountId }) {
-        const { count } = await oneRow<{ count: number }>(
-          looks,
-          /* sql */ `select count(*) as count from ${ident()}.job where ($1::text is null or consumer = $1) and ($2::bigint is null or account = $2)
-             and id not in (select job from ${ident()}.worker as w cross join unnest(w.running) as job where w.alive)`,
-          [consumer === undefined ? null : toText(consumer), accountId ?? null],
-        );
-        return count;
-      },
+      waitingJobs: () =>
+        looks.query<WaitingJobs>(/* sql */ `select account, consumer, count(*) as jobs from ${ident()}.job
+             where id not in (select job from ${ident()}.worker as w cross join unnest(w.running) as job where w.alive) group by account, consumer`),
     },
     now,
   );

@@ -27,8 +27,8 @@ export interface ClaimOperations {
   resume(input: Resuming): Resumed;
   /** Open jobs with a row, in the order of ids, as `LoadedJob`. */
   openJobs(page: { readonly after: number; readonly limit: number }): TextPage;
-  /** Open jobs with a row that do not run: of a consumer, of an account, or of both. */
-  countWaiting(what: { readonly consumer?: string | undefined; readonly accountId?: number | undefined }): number;
+  /** Of a page of open jobs with a row, those that do not run, by account and consumer, as `WaitingJobs`. */
+  countWaiting(page: { readonly after: number; readonly limit: number }): TextPage;
   /** Those of them that are open and have a row, in the order of ids, as `LoadedJob`. @returns JSON of a list of them */
   openJobsOf(ids: readonly number[]): string;
 }
@@ -98,9 +98,10 @@ export function createClaimOperations(
          first_attempt_at = min(coalesce(first_attempt_at, :claimedAt), :claimedAt), run_at = 0, delay_ms = 0 WHERE id = :id`),
     bytes: db.prepare(/* sql */ `SELECT sum(ifnull(octet_length(lane), 0) + ifnull(octet_length(merge_key), 0)) AS bytes
        FROM (SELECT lane, merge_key FROM job WHERE id > ? ORDER BY id LIMIT ?)`),
-    waiting: db.prepare(
-      "SELECT id FROM job WHERE (:consumer IS NULL OR consumer = :consumer) AND (:account IS NULL OR account = :account)",
-    ),
+    waiting:
+      db.prepare(/* sql */ `WITH page AS MATERIALIZED (SELECT id, account, consumer FROM job WHERE id > :after ORDER BY id LIMIT :limit),
+         counts AS (SELECT account, consumer, count(*) AS jobs FROM page WHERE id NOT IN (SELECT value FROM json_each(:marked)) GROUP BY account, consumer)
+       SELECT (SELECT max(id) FROM page) AS last, (SELECT json_group_array(json_object('account', account, 'consumer', consumer, 'jobs', jobs)) FROM counts) AS rows`),
     page: db.prepare(
       `SELECT max(id) AS last, ${LOADED} AS rows FROM (SELECT * FROM job WHERE id > ? ORDER BY id LIMIT ?)`,
     ),
@@ -182,10 +183,9 @@ export function createClaimOperations(
       for (const { id } of state.mark.entries()) if (!claimed.has(id)) unmark(id);
       return { epoch: state.raiseEpoch(next), marked: [...state.mark.entries()].map(({ id }) => id) };
     },
-    countWaiting({ consumer = null, accountId: account = null }) {
-      let count = 0;
-      for (const { id } of sql.waiting.iterate({ consumer, account })) if (!state.mark.has(Number(id))) count += 1;
-      return count;
+    countWaiting({ after, limit }) {
+      const marked = JSON.stringify([...state.mark.entries()].map(({ id }) => id));
+      return sql.waiting.get({ after, limit, marked }) as unknown as TextPage;
     },
     openJobs: ({ after, limit }) => sql.page.get(after, fewBytes(after, limit)) as unknown as TextPage,
     openJobsOf: (ids) => String(sql.pageOf.get(JSON.stringify(ids))?.["rows"]),
