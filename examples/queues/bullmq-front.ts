@@ -14,6 +14,6 @@ const receiver = createReceiver({ secret, inbox: bullmqInbox(queue) });
 const server = createServer(nodeReceiver(receiver, { path: "/webhooks" }));
 server.listen(port, () => console.log(`listening on http://localhost:${port}/webhooks`));
 process.once("SIGTERM", () => {
-  server.close(() => void receiver.close().then(() => queue.close()));
+  server.close(() => void receiver.close().then(() => queue.disconnect()));
   setTimeout(() => server.closeAllConnections(), 5_000).unref(); // those that are busy
 });
