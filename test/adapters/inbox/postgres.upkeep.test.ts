@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { readStats } from "../../../adapters/inbox/postgres/upkeep/read-stats.ts";
 import { createPostgresSubscriptions } from "../../../adapters/inbox/postgres/upkeep/subscriptions.ts";
 import { createPostgresTombstones } from "../../../adapters/inbox/postgres/upkeep/tombstones.ts";
@@ -126,8 +126,9 @@ test("after the machine was suspended no tombstone is found until they were look
   await stones.put({ subscription: 5, source: undefined, reason: "gone" });
   for (const ms of [6_000, -6_000]) {
     expect(stones.find(5, undefined)).toBeDefined();
-    world.clock.ahead(ms); // and the monotonic clock stood still
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + ms); // and the monotonic clock stood still
     expect(stones.find(5, undefined)).toBeUndefined();
+    vi.restoreAllMocks();
     await stones.refresh();
   }
 });
@@ -144,7 +145,6 @@ test("another process's tombstones are found after a refresh, and so are its hit
   expect(there.find(5, "crm")?.reason).toBe("left�");
   expect(there.find(5, "shop")).toBeUndefined();
   await world.setClocks(20 * DAY_MS);
-  await here.refresh();
   here.find(5, "crm");
   await world.setClocks(20 * DAY_MS);
   await eventually(async () => {

@@ -38,7 +38,7 @@ export function createPostgresTombstones({
   let looked = { at: -Infinity, wall: -Infinity };
   const cache = createTombstoneCache({
     now,
-    isCurrent: () => Math.max(performance.now() - looked.at, Math.abs(now() - looked.wall)) < MOST_AGE_MS,
+    isCurrent: () => Math.max(performance.now() - looked.at, Math.abs(Date.now() - looked.wall)) < MOST_AGE_MS,
     writeHit,
     toKey,
   });
@@ -51,7 +51,7 @@ export function createPostgresTombstones({
     const mine = (begun += 1);
     const of = ident();
     const known = seen?.of === of ? seen.version : null;
-    const asked = { at: performance.now(), wall: now() };
+    const asked = { at: performance.now(), wall: Date.now() };
     // Those of other tables stand for nothing, even where these cannot be read.
     if (known === null) cache.clear();
     // Who holds a lock on the tombstones alone keeps nobody from knowing that they have not changed.
