@@ -9,11 +9,11 @@ export interface StoredPauses {
   read(): Promise<readonly string[]>;
   /** Undefined removes it. Others that ended before a time are removed as well. @returns whether there was one */
   write(key: string, pause: string | undefined, endedBefore: number): Promise<boolean>;
-  /** Waiting jobs by account and consumer: one list for however many pauses, of any number of parts. */
-  waitingJobs(): Promise<readonly WaitingJobs[]>;
+  /** Waiting jobs by account and consumer, as far as it is one of these: one list for however many pauses, of any number of parts. */
+  waitingJobs(accounts: readonly number[], consumers: readonly string[]): Promise<Iterable<WaitingJobs>>;
 }
 
-/** Jobs of an account and a consumer, as the storage has these; null where a job has none. */
+/** Jobs of an account and a consumer; null for any that was not asked for. */
 export interface WaitingJobs {
   readonly account: number | null;
   readonly consumer: string | null;
@@ -79,8 +79,11 @@ export function createPauses(stored: StoredPauses, now: () => number): KnownPaus
       return wasThere && isRunning;
     },
     async waiting(given) {
+      if (given.length === 0) return [];
       const counts = new Map<string, number>();
-      for (const { account, consumer, jobs } of await stored.waitingJobs())
+      const accounts = given.flatMap(({ accountId = [] }) => accountId);
+      const consumers = given.flatMap(({ consumer = [] }) => consumer);
+      for (const { account, consumer, jobs } of await stored.waitingJobs(accounts, consumers))
         for (const key of new Set([toKey(account, consumer), toKey(account, null), toKey(null, consumer)]))
           counts.set(key, (counts.get(key) ?? 0) + jobs);
       return given.map((one) => counts.get(keyOf(one)) ?? 0);

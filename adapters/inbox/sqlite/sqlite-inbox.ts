@@ -107,7 +107,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
     {
       read: () => commits.add("pauses", undefined),
       write: (key, value, endedBefore) => commits.add("putPause", { key, value, endedBefore }),
-      waitingJobs: () => countWaitingJobs(commits),
+      waitingJobs: (accounts, consumers) => countWaitingJobs(commits, { accounts, consumers }),
     },
     now,
   );

@@ -13,6 +13,13 @@ test("waiting jobs are counted page by page: other queries have a turn between t
     asked.push([verb, page]);
     return pages[asked.length - 1];
   };
-  expect(await countWaitingJobs({ add } as unknown as CommitQueue)).toEqual([{ account: 1, consumer: "crm", jobs: 2 }]);
-  expect(asked).toEqual([0, 70_000, 90_000].map((after) => ["countWaiting", { after, limit: 50_000 }]));
+  expect(await countWaitingJobs({ add } as unknown as CommitQueue, { accounts: [1], consumers: ["crm"] })).toEqual([
+    { account: 1, consumer: "crm", jobs: 2 },
+  ]);
+  expect(asked).toEqual(
+    [0, 70_000, 90_000].map((after) => [
+      "countWaiting",
+      { after, limit: 50_000, accounts: "[1]", consumers: '["crm"]' },
+    ]),
+  );
 });

@@ -36,9 +36,20 @@ export function createPostgresPauses({ ident, pool, looks, now }: PausesDeps): K
           );
           return true;
         }),
-      waitingJobs: () =>
-        looks.query<WaitingJobs>(/* sql */ `select account, consumer, count(*) as jobs from ${ident()}.job
-             where id not in (select job from ${ident()}.worker as w cross join unnest(w.running) as job where w.alive) group by account, consumer`),
+      async waitingJobs(accounts, consumers) {
+        const names = new Map(consumers.map((consumer) => [toText(consumer), consumer]));
+        const rows = await looks.query<WaitingJobs>(
+          /* sql */ `select case when account = any ($1::bigint[]) then account end as account, case when consumer = any ($2::text[]) then consumer end as consumer,
+               count(*) as jobs from ${ident()}.job
+             where id not in (select job from ${ident()}.worker as w cross join unnest(w.running) as job where w.alive) group by 1, 2`,
+          [accounts, [...names.keys()]],
+        );
+        return rows.map(({ account, consumer, jobs }) => ({
+          account,
+          consumer: names.get(consumer ?? "") ?? null,
+          jobs,
+        }));
+      },
     },
     now,
   );

@@ -27,8 +27,13 @@ export interface ClaimOperations {
   resume(input: Resuming): Resumed;
   /** Open jobs with a row, in the order of ids, as `LoadedJob`. */
   openJobs(page: { readonly after: number; readonly limit: number }): TextPage;
-  /** Of a page of open jobs with a row, those that do not run, by account and consumer, as `WaitingJobs`. */
-  countWaiting(page: { readonly after: number; readonly limit: number }): TextPage;
+  /** Of a page of open jobs with a row, those that do not run, as `WaitingJobs`. Accounts and consumers are lists as JSON. */
+  countWaiting(page: {
+    readonly after: number;
+    readonly limit: number;
+    readonly accounts: string;
+    readonly consumers: string;
+  }): TextPage;
   /** Those of them that are open and have a row, in the order of ids, as `LoadedJob`. @returns JSON of a list of them */
   openJobsOf(ids: readonly number[]): string;
 }
@@ -99,7 +104,8 @@ export function createClaimOperations(
     bytes: db.prepare(/* sql */ `SELECT sum(ifnull(octet_length(lane), 0) + ifnull(octet_length(merge_key), 0)) AS bytes
        FROM (SELECT lane, merge_key FROM job WHERE id > ? ORDER BY id LIMIT ?)`),
     waiting:
-      db.prepare(/* sql */ `WITH page AS MATERIALIZED (SELECT id, account, consumer FROM job WHERE id > :after ORDER BY id LIMIT :limit),
+      db.prepare(/* sql */ `WITH page AS MATERIALIZED (SELECT id, CASE WHEN account IN (SELECT value FROM json_each(:accounts)) THEN account END AS account,
+           CASE WHEN consumer IN (SELECT value FROM json_each(:consumers)) THEN consumer END AS consumer FROM job WHERE id > :after ORDER BY id LIMIT :limit),
          counts AS (SELECT account, consumer, count(*) AS jobs FROM page WHERE id NOT IN (SELECT value FROM json_each(:marked)) GROUP BY account, consumer)
        SELECT (SELECT max(id) FROM page) AS last, (SELECT json_group_array(json_object('account', account, 'consumer', consumer, 'jobs', jobs)) FROM counts) AS rows`),
     page: db.prepare(
@@ -183,9 +189,9 @@ export function createClaimOperations(
       for (const { id } of state.mark.entries()) if (!claimed.has(id)) unmark(id);
       return { epoch: state.raiseEpoch(next), marked: [...state.mark.entries()].map(({ id }) => id) };
     },
-    countWaiting({ after, limit }) {
+    countWaiting(page) {
       const marked = JSON.stringify([...state.mark.entries()].map(({ id }) => id));
-      return sql.waiting.get({ after, limit, marked }) as unknown as TextPage;
+      return sql.waiting.get({ ...page, marked }) as unknown as TextPage;
     },
     openJobs: ({ after, limit }) => sql.page.get(after, fewBytes(after, limit)) as unknown as TextPage,
     openJobsOf: (ids) => String(sql.pageOf.get(JSON.stringify(ids))?.["rows"]),

@@ -6,10 +6,14 @@ import type { TextPage } from "../thread/records.ts";
 const PAGE = 50_000;
 
 /** Open jobs with a row that do not run. */
-export async function countWaitingJobs(commits: CommitQueue): Promise<readonly WaitingJobs[]> {
+export async function countWaitingJobs(
+  commits: CommitQueue,
+  of: { readonly accounts: readonly number[]; readonly consumers: readonly string[] },
+): Promise<readonly WaitingJobs[]> {
+  const [accounts, consumers] = [JSON.stringify(of.accounts), JSON.stringify(of.consumers)];
   const all: WaitingJobs[] = [];
   for (let after: number | null = 0; after !== null;) {
-    const { last, rows }: TextPage = await commits.add("countWaiting", { after, limit: PAGE });
+    const { last, rows }: TextPage = await commits.add("countWaiting", { after, limit: PAGE, accounts, consumers });
     all.push(...(JSON.parse(rows) as WaitingJobs[]));
     after = last;
   }
