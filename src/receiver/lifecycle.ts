@@ -178,6 +178,14 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     return { done: Promise.race([start(), promise]), giveUp: () => reject(toClosed()) };
   }
 
+  /** After the last visit, however it ended. */
+  async function leave(): Promise<void> {
+    if (visits > 0 || isToStay || isReceiving()) return;
+    leaving = work.leave()?.finally(() => (leaving = undefined));
+    if (leaving !== undefined) states.take("left");
+    await leaving;
+  }
+
   async function close(drainMs: number): Promise<Closed> {
     states.take("close");
     starting?.giveUp();
@@ -212,16 +220,13 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       try {
         await opening.opened();
         await leaving;
-        if (isReceiving() && (await work.othersDo())) return;
-        await startOnce();
-        await work.idle();
+        if (!isReceiving() || !(await work.othersDo())) await startOnce();
       } finally {
+        // Another call may have begun it, and have ended before this one.
+        if (!isReceiving()) await work.idle();
         visits -= 1;
+        await leave();
       }
-      if (visits > 0 || isToStay || isReceiving()) return;
-      leaving = work.leave()?.finally(() => (leaving = undefined));
-      if (leaving !== undefined) states.take("left");
-      await leaving;
     },
     close: (drainMs) => (closing ??= close(drainMs)),
     assertOpen,

@@ -41,17 +41,22 @@ test("work that cannot begin ends quietly: the delivery is stored, and the next 
 });
 
 describe("where many processes work, it leaves its share to the others", () => {
-  function shared(others = { work: false }) {
+  function shared(others: { work: boolean; readonly isHeld?: boolean } = { work: false }) {
     const own = memoryInbox() as WorkingInbox<"memory">;
     const left: { readonly end: () => void }[] = [];
+    const asked: PromiseWithResolvers<boolean>[] = [];
     const leave = () => new Promise<void>((end) => void left.push({ end }));
-    const { receiver, send } = rig({
-      inbox: { ...own, leave, othersWork: async () => others.work } as WorkingInbox<"memory">,
-    });
+    async function othersWork(): Promise<boolean> {
+      if (others.isHeld !== true) return others.work;
+      const one = Promise.withResolvers<boolean>();
+      asked.push(one);
+      return one.promise;
+    }
+    const { receiver, send } = rig({ inbox: { ...own, leave, othersWork } as WorkingInbox<"memory"> });
     const { calls, handler } = heldHandler();
     receiver.on("email", handler);
     const work = () => watch(workAfterResponse(receiver) ?? Promise.reject(new Error("there is work")));
-    return { receiver, send, calls, work, left };
+    return { receiver, send, calls, work, left, asked };
   }
 
   test("before it ends: the platform may freeze the process then", async () => {
@@ -113,6 +118,28 @@ describe("where many processes work, it leaves its share to the others", () => {
     await receiver.start();
     expect(receiver.stats().role).toBe("working");
   });
+
+  test.each([true, new Error("no answer")])(
+    "also where a visit beside it is answered late that another one works, or not at all: %s",
+    async (late) => {
+      const { receiver, send, calls, work, left, asked } = shared({ work: false, isHeld: true });
+      await send();
+      const first = work();
+      await turns();
+      const second = work();
+      await turns();
+      asked[0]?.resolve(false);
+      await turns();
+      calls[0]?.end();
+      await turns();
+      expect([receiver.stats().role, calls.length, left.length, first.ended]).toEqual(["working", 1, 0, true]);
+      if (typeof late === "boolean") asked[1]?.resolve(late);
+      else asked[1]?.reject(late);
+      await turns();
+      expect([receiver.stats().role, left.length, second.ended]).toEqual(["receiving", 1, false]);
+      left[0]?.end();
+    },
+  );
 
   test("but not after start(), and not as the receiver closes", async () => {
     const started = shared();

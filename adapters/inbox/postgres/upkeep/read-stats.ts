@@ -49,7 +49,7 @@ export async function readStats(queries: Queries, ident: string, failed = true):
            select received_at from (select * from ${ident}.job where shard = s.shard::smallint and id not in (select id from marked) order by id limit ${FIRST}) as j
            where ${isUnpaused(ident)} order by j.id limit 1) as head) end as "oldestJobAt",
        (select received_at from ${ident}.unexpanded order by delivery limit 1) as "oldestWaitingAt",
-       (select coalesce(jsonb_agg(jsonb_build_array(id, beat)), '[]') from ${ident}.worker where alive) as beats,
+       (select coalesce(jsonb_agg(jsonb_build_array(id, beat)), '[]') from ${ident}.worker where alive and handled is distinct from '{}') as beats,
        coalesce((select value::bigint from ${ident}.meta where key = 'expired'), 0) as expired
      from jobs`,
   );

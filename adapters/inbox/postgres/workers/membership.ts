@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { InboxWorkers, StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isFileFailure, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
 import { DATABASE, EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
-import { DEFAULT_GONE_MS } from "../work/intervals.ts";
-import type { Handled, LiveWorker } from "./other-workers.ts";
+import { BEAT_MS, DEFAULT_GONE_MS } from "../work/intervals.ts";
+import { isNothing, type Handled, type LiveWorker } from "./other-workers.ts";
 import { createRowHolders } from "./row-holders.ts";
 
 /** Who works, and on what. */
@@ -15,7 +16,10 @@ export interface Membership {
   tick(me: number, mine: Mine): Promise<Share>;
   /** This process's own worker is over. @param died what it runs on counts a death if others run it */
   leave(worker: number, died: boolean): Promise<void>;
-  /** Whether any worker's heart beats: of one that was killed it is believed for `leaseMs`. This process has none. */
+  /**
+   * Whether any worker's heart beats that takes jobs; this process has none. Resolves once one was seen to beat, at the latest after `leaseMs`: then one
+   * that was killed counts no more.
+   */
   othersWork(): Promise<boolean>;
   /** One that is dead, and could not be taken over from at the last look, or not from all of its shards. */
   standstill(): InboxWorkers["standstill"];
@@ -76,6 +80,8 @@ const END_AFTER = 2;
 const TELL_AFTER = 3;
 /** One whose heart stands still for so long may be frozen: none of what is free is kept for it. */
 const STILL_MS = DEFAULT_GONE_MS;
+/** Between two looks whether a heart beats. */
+const LISTEN_MS = BEAT_MS / 5;
 const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS + 1 }, (_, shard) => shard);
 
 export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, failed }: MembershipOptions): Membership {
@@ -250,9 +256,14 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       return { owned: ids, surplus: isStopping ? ids : surplusOf(owned, { leaving, ages }), ...seenNow };
     },
     async othersWork() {
-      const workers = await findAlive();
-      const stillMsOf = listen(workers);
-      return workers.some((one) => stillMsOf(one) < leaseMs);
+      for (;;) {
+        const before = new Map(seen);
+        const workers = (await findAlive()).filter(({ handled }) => !isNothing(handled));
+        const stillMsOf = listen(workers);
+        if (workers.some(({ id, beat }) => before.has(id) && before.get(id)?.beat !== beat)) return true;
+        if (workers.every((one) => stillMsOf(one) >= leaseMs)) return false;
+        await sleep(LISTEN_MS);
+      }
     },
     async leave(worker, died) {
       [standing, stranding] = [undefined, undefined];
