@@ -74,9 +74,9 @@ function createWait(limitMs: number, { clock, log }: Pick<ListenerDeps, "clock" 
   const { promise: over, resolve } = Promise.withResolvers<void>();
   let isOver = false;
   let timeoutMs = limitMs;
-  let timer = clock.setTimer(end, timeoutMs);
+  let timer = clock.setTimer(giveUp, timeoutMs);
 
-  function end(): void {
+  function giveUp(): void {
     isOver = true;
     log.error(
       { code: "on-dead-late", jobId: wait.jobId, timeoutMs },
@@ -95,7 +95,7 @@ function createWait(limitMs: number, { clock, log }: Pick<ListenerDeps, "clock" 
       if (isOver || timeoutMs <= LISTENERS_MS.hurried) return;
       timer.clear();
       timeoutMs = LISTENERS_MS.hurried;
-      timer = clock.setTimer(end, timeoutMs);
+      timer = clock.setTimer(giveUp, timeoutMs);
     },
     end: () => timer.clear(),
   };
