@@ -256,11 +256,11 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       return { owned: ids, surplus: isStopping ? ids : surplusOf(owned, { leaving, ages }), ...seenNow };
     },
     async othersWork() {
-      for (;;) {
-        const before = new Map(seen);
+      for (let first: ReadonlyMap<number, number> | undefined; ;) {
         const workers = (await findAlive()).filter(({ handled }) => !isNothing(handled));
         const stillMsOf = listen(workers);
-        if (workers.some(({ id, beat }) => before.has(id) && before.get(id)?.beat !== beat)) return true;
+        first ??= new Map(workers.map(({ id, beat }) => [id, beat]));
+        if (workers.some(({ id, beat }) => first?.get(id) !== beat)) return true;
         if (workers.every((one) => stillMsOf(one) >= leaseMs)) return false;
         await sleep(LISTEN_MS);
       }
