@@ -122,13 +122,32 @@ describe("drop", () => {
     const [a = "", b = "", other = ""] = await idsOf(jobs);
     const { pool, ident } = tables;
     await pool.query(
-      `insert into ${ident}.lane_window (shard, lane, since, up_to, key) select shard, lane, 1, $1, md5(lane) from ${ident}.job where id in ($2, $3)`,
+      `insert into ${ident}.lane_window (shard, lane, since, up_to, key) select shard, lane, 1, greatest(id, $1), md5(lane) from ${ident}.job where id in ($2, $3)`,
       [b, a, other],
     );
     await jobs.drop({ ids: [a] });
     expect(await countIn(tables, "lane_window")).toBe(2);
     await jobs.drop({ ids: [b] });
     expect(await countIn(tables, "lane_window")).toBe(1);
+  });
+
+  test("what lanes inherited is not looked at while it locks the workers: it goes afterwards, or with the next removal", async () => {
+    const tables = await openTables();
+    const { jobs, store } = tables.join();
+    await store(mail([one("a"), "other"]));
+    const [a = "", other = ""] = await idsOf(jobs);
+    const { pool, ident } = tables;
+    await pool.query(
+      `insert into ${ident}.lane_window (shard, lane, since, up_to, key) select shard, lane, 1, id, md5(lane) from ${ident}.job where id = $1`,
+      [a],
+    );
+    await pool.transaction(async (queries) => {
+      await queries.query(`lock table ${ident}.lane_window in access exclusive mode`);
+      expect(await jobs.drop({ ids: [a] })).toBe(1);
+    });
+    expect(await countIn(tables, "lane_window")).toBe(1);
+    expect(await jobs.drop({ ids: [other] })).toBe(1);
+    expect(await countIn(tables, "lane_window")).toBe(0);
   });
 });
 

@@ -26,7 +26,7 @@ import { REMOVED } from "../schema/body-functions.ts";
 import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
 import type { Writer } from "../store/writer.ts";
 import { countJobs, findBlocked } from "./count-jobs.ts";
-import { eraseAccount } from "./erase-account.ts";
+import { eraseAccount, sweepWindows } from "./erase-account.ts";
 import { findByIds, findPage, type TableJob } from "./find-jobs.ts";
 import { findUnhandled } from "./find-unhandled.ts";
 import { reopenedAs, replaceJobs, replayOf } from "./replace-jobs.ts";
@@ -160,9 +160,9 @@ export function createPostgresJobs({
     },
     replay: (selection) =>
       forPages(selection, ["done", "skipped", "dead", "unhandled"], (ids) => replace(ids, replayOf)),
-    drop(selection) {
+    async drop(selection) {
       const has = (state: JobState): boolean => !("states" in selection) || selection.states.includes(state);
-      return forPages(selection, ["waiting", "dead", "unhandled"], async (ids) => {
+      const count = await forPages(selection, ["waiting", "dead", "unhandled"], async (ids) => {
         // What has left the states that are selected meanwhile stays.
         const { dropped } = await oneRow<{ dropped: number }>(
           pool,
@@ -171,6 +171,9 @@ export function createPostgresJobs({
         );
         return dropped;
       });
+      // What is left of them does no harm, and goes with the next removal.
+      if (count > 0) await sweepWindows(pool, ident()).catch(() => {});
+      return count;
     },
     async erase(accountId) {
       const until = await lastId();

@@ -62,7 +62,13 @@ export async function eraseAccount(
     await queries.query(
       `insert into ${ident}.meta as m values ('tombstones', '1') on conflict (key) do update set value = (m.value::bigint + 1)::text`,
     );
+  await sweepWindows(queries, ident); // names of lanes may be of the account
   return sum;
+}
+
+/** What lanes inherited of which nothing is left. */
+export async function sweepWindows(queries: Queries, ident: string): Promise<void> {
+  await queries.query(`select ${ident}.sweep_unused_windows()`);
 }
 
 interface Range {

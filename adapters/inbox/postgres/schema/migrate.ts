@@ -5,7 +5,7 @@ import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
 import { isLockTimeout } from "../connection/to-storage-error.ts";
 import { functionsOf } from "./functions.ts";
-import { changeFunctions, hashLaneWindows, makePublishable, SCHEMA_VERSION, tablesOf } from "./tables.ts";
+import { changeFunctions, hashLaneWindows, makePublishable, SCHEMA_VERSION, sweepLater, tablesOf } from "./tables.ts";
 
 /** What a version of Hookline makes. Its SQL takes the quoted name of the schema. */
 export interface SchemaPlan {
@@ -29,7 +29,7 @@ const CURRENT: SchemaPlan = {
   version: SCHEMA_VERSION,
   worksWith: 1,
   tables: tablesOf,
-  upgrades: [hashLaneWindows, makePublishable, changeFunctions, changeFunctions],
+  upgrades: [hashLaneWindows, makePublishable, changeFunctions, changeFunctions, sweepLater],
   functions: functionsOf,
 };
 

@@ -20,7 +20,7 @@ import { KEPT_DAY, SHARDS } from "./tables.ts";
  * @param ident the quoted name of the schema
  */
 export function removalFunctionsOf(ident: string): string {
-  return [lockWorkers, markAbsent, sweepWindows, dropJobs, eraseDeliveries].map((body) => body(ident)).join("\n");
+  return [lockWorkers, markAbsent, sweepUnusedWindows, dropJobs, eraseDeliveries].map((body) => body(ident)).join("\n");
 }
 
 /** Plans go by the indexes: statistics of a queue table are never right. A lock is not waited for so long that a lease could end. */
@@ -61,14 +61,21 @@ create or replace function ${ident}.mark_absent(gone jsonb) returns void languag
 $$;`;
 }
 
-/** Forgets what lanes inherited of which nothing is left that had inherited it. \`gone\`: [shard, lane] of removed jobs. */
-function sweepWindows(ident: string): string {
+/**
+ * Forgets what lanes inherited of which nothing is left that had inherited it. It reads all open jobs once: after a removal, where it locks no worker.
+ * One that is changed meanwhile stays.
+ */
+function sweepUnusedWindows(ident: string): string {
   return /* sql */ `
-create or replace function ${ident}.sweep_windows(gone jsonb) returns void language sql ${SETTINGS} as $$
-  delete from ${ident}.lane_window as w using (select distinct (g->>0)::smallint as shard, g->>1 as lane from jsonb_array_elements(gone) as g) as of
-  where w.shard = of.shard and w.key = md5(of.lane)
-    and not exists (select from ${ident}.job as j where j.shard = w.shard and j.id <= w.up_to and j.lane = w.lane offset 0);
-$$;`;
+create or replace function ${ident}.sweep_unused_windows() returns void language plpgsql set enable_nestloop = off set jit = off set lock_timeout = '1s' as $$
+begin
+  if not exists (select from ${ident}.lane_window) then return; end if;
+  with used as materialized (
+    select distinct w.shard, w.key from ${ident}.lane_window as w join ${ident}.job as j on j.shard = w.shard and j.lane = w.lane and j.id <= w.up_to),
+  unused as materialized (
+    select w.shard, w.key, w.since, w.up_to from ${ident}.lane_window as w left join used on used.shard = w.shard and used.key = w.key where used.key is null)
+  delete from ${ident}.lane_window as w using unused as u where w.shard = u.shard and w.key = u.key and w.since = u.since and w.up_to = u.up_to;
+end $$;`;
 }
 
 /** Removes jobs that do not run. One that another transaction holds is being changed by it, and stays. Gives how many were removed. */
@@ -96,12 +103,11 @@ begin
     with given as (select (o->>0)::smallint as shard, (o->>1)::bigint as id from jsonb_array_elements(opened) as o),
     mine as (select j.at from given cross join lateral (
       select ctid as at from ${ident}.job where job.shard = given.shard and job.id = given.id for update skip locked offset 0) as j where not given.id = any (busy)),
-    removed as (delete from ${ident}.job using mine where job.ctid = mine.at returning job.id, job.delivery, job.day, job.shard, job.lane)
-    select jsonb_agg(jsonb_build_array(id, delivery, day, shard, lane)) into part from removed;
+    removed as (delete from ${ident}.job using mine where job.ctid = mine.at returning job.id, job.delivery, job.day)
+    select jsonb_agg(jsonb_build_array(id, delivery, day)) into part from removed;
     if part is not null then
       gone := part;
       insert into ${ident}.removal (jobs) select array_agg((g->>0)::bigint) from jsonb_array_elements(part) as g;
-      perform ${ident}.sweep_windows((select jsonb_agg(jsonb_build_array(g->3, g->4)) from jsonb_array_elements(part) as g where g->>4 is not null));
     end if;
   end if;
   ${["dead", "unhandled"]
@@ -172,12 +178,11 @@ begin
     with given as (select (o->>0)::smallint as shard, (o->>1)::bigint as id from jsonb_array_elements(opened) as o where not (o->>2)::bigint = any (held)),
     mine as (select j.at from given cross join lateral (
       select ctid as at from ${ident}.job where job.shard = given.shard and job.id = given.id offset 0) as j),
-    removed as (delete from ${ident}.job using mine where job.ctid = mine.at returning job.id, job.shard, job.lane)
-    select jsonb_agg(jsonb_build_array(id, shard, lane)) into part from removed;
+    removed as (delete from ${ident}.job using mine where job.ctid = mine.at returning job.id)
+    select jsonb_agg(jsonb_build_array(id)) into part from removed;
     if part is not null then
       count_of := jsonb_array_length(part);
       insert into ${ident}.removal (jobs) select array_agg((g->>0)::bigint) from jsonb_array_elements(part) as g;
-      perform ${ident}.sweep_windows((select jsonb_agg(jsonb_build_array(g->1, g->2)) from jsonb_array_elements(part) as g where g->>2 is not null));
     end if;
   end if;
   ${remove("dead")}

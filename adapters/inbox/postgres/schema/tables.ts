@@ -1,7 +1,7 @@
 import { endedCountsOf, OF_GROUP } from "./ended-counts.ts";
 
 /** What a schema has that this Hookline made. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** A lane's jobs are in one shard, and a shard is worked by one process. The last one is not of lanes: its owner expands deliveries. */
 export const SHARDS = 64;
@@ -68,6 +68,9 @@ export function makePublishable(ident: string): string {
 
 /** Versions 4 and 5: the functions alone. A step can be seen in the locks of the server; lists of jobs move with their deliveries. */
 export const changeFunctions = (): string => "null;";
+
+/** Version 6: what lanes inherited is swept after a removal, and not while it locks the workers. */
+export const sweepLater = (ident: string): string => `drop function if exists ${ident}.sweep_windows(jsonb);`;
 
 /** Texts of other modules, such as the tokens of delta syncs. key: a hash of the text's own, since an index takes no text of more than 2.7 kB. account: with which it is erased, if with any. */
 const keyValuesOf = (ident: string): string => /* sql */ `
