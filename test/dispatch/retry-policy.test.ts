@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { GiveUp, HooklineError, RetryLater } from "hookline";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { isBroughtForward, isLastAttempt, outcomesOf, toJobError } from "../../src/dispatch/retries/retry-policy.ts";
 import { claimedJob } from "../support/claimed-job.ts";
+import { turns } from "../support/event-loop.ts";
 
 const DAY_MS = 86_400_000;
 const now = Date.parse("2026-05-06T07:08:09Z");
@@ -130,6 +131,18 @@ describe("RetryLater", () => {
         (afterThrowing(new RetryLater(when), [job({ attempt: 9 })], { random })[0] as { delayMs: number }).delayMs,
     );
     expect(delays).toEqual([500, 750, 1_000]);
+  });
+
+  test("a user's own whose time is a promise that rejects waits like a first failure, and ends no process", async () => {
+    const error = new RetryLater({ afterMs: 5_000 });
+    error.delayMs = () => Promise.reject(new Error("no time")) as never;
+    const rejections: unknown[] = [];
+    const hear = (reason: unknown) => void rejections.push(reason);
+    process.on("unhandledRejection", hear);
+    onTestFinished(() => void process.off("unhandledRejection", hear));
+    expect(afterThrowing(error, [job({ attempt: 9 })], { random: 0 })).toMatchObject([{ delayMs: 500 }]);
+    await turns();
+    expect(rejections).toEqual([]);
   });
 
   test.each([{ afterMs: 1 }, { afterSeconds: 0.099 }, { at: new Date(now + 99) }])(

@@ -141,7 +141,9 @@ function isOfAccount(error: RetryLater): boolean {
 /** NaN where it has no time. */
 function delayOf(error: RetryLater, now: number): number {
   try {
-    return Number(error.delayMs(now));
+    const given: unknown = error.delayMs(now);
+    catchRejection(given); // a user's own may be async
+    return Number(given);
   } catch (unreadable) {
     catchRejection(unreadable);
     return Number.NaN;
