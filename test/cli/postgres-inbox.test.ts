@@ -2,6 +2,7 @@ import { createReceiver, type Receiver } from "hookline";
 import { postgresInbox } from "hookline/postgres";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { SCHEMA_VERSION } from "../../adapters/inbox/postgres/schema/tables.ts";
 import { eventually } from "../support/eventually.ts";
 import { bodyOf, change, signedRequest } from "../support/make-delivery.ts";
 import { newDatabase } from "../support/postgres.ts";
@@ -27,7 +28,13 @@ describe("hookline inbox on PostgreSQL", () => {
     expect(password).not.toBe("");
     expect(told.out).not.toContain(password);
     const [stats] = jsonOf((await inbox(`${database}?application_name=x`, "stats --json")).out);
-    expect(stats).toMatchObject({ receiver: "default", schemaVersion: 5, isWorkedOn: false, workers: 0, dead: 1 });
+    expect(stats).toMatchObject({
+      receiver: "default",
+      schemaVersion: SCHEMA_VERSION,
+      isWorkedOn: false,
+      workers: 0,
+      dead: 1,
+    });
     expect(stats?.["database"]).toMatch(new RegExp(`${pathname}$`));
     for (const size of ["jobBytes", "deliveryBytes", "tableBytes", "databaseBytes"])
       expect(stats?.[size]).toBeGreaterThan(8_000);
