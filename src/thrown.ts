@@ -30,17 +30,40 @@ export function isError(thrown: unknown): thrown is Error {
  * @param onRejected must not throw. @default ignores the rejection
  */
 export function catchRejection(returned: unknown, onRejected: (error: unknown) => void = () => {}): void {
-  if (returned === null || (typeof returned !== "object" && typeof returned !== "function")) return;
+  follow(returned, onRejected, MOST_NESTED);
+}
+
+/** A thenable may reject with itself, or fulfil with one that does, without end. */
+const MOST_NESTED = 8;
+
+function follow(value: unknown, onRejected: (error: unknown) => void, left: number): void {
+  if (left === 0 || value === null || (typeof value !== "object" && typeof value !== "function")) return;
+  let isSettled = false;
+  function once(run: () => void): void {
+    if (isSettled) return;
+    isSettled = true;
+    run();
+  }
+  const rejected = (error: unknown): void =>
+    once(() => {
+      follow(error, () => {}, left - 1); // it may itself be a promise
+      onRejected(error);
+    });
   try {
-    // Not `returned.then`, which may throw.
-    void Promise.prototype.then.call(returned, undefined, () => {});
+    // Not `value.then`, which may throw.
+    void Promise.prototype.then.call(value, undefined, rejected);
+    return;
   } catch {
     // Not a native promise.
   }
-  // Not Promise.resolve: it reads `constructor`, which may throw.
-  new Promise((resolve) => resolve(returned)).catch((error: unknown) => {
-    catchRejection(error); // The error may itself be a promise.
-    onRejected(error);
+  queueMicrotask(() => {
+    try {
+      const { then } = value as { readonly then?: unknown };
+      if (typeof then === "function")
+        then.call(value, (inner: unknown) => once(() => follow(inner, onRejected, left - 1)), rejected);
+    } catch (error) {
+      rejected(error);
+    }
   });
 }
 

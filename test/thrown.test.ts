@@ -29,6 +29,40 @@ test.each<[string, () => unknown]>([
   expect([heard, unhandled]).toEqual([[error], []]);
 });
 
+test.each<[string, (this: object, ok: (value: unknown) => void, no: (reason: unknown) => void) => void]>([
+  [
+    "rejects with itself",
+    function (_, no) {
+      no(this);
+    },
+  ],
+  [
+    "fulfils with itself",
+    function (ok) {
+      ok(this);
+    },
+  ],
+  [
+    "does both, twice",
+    function (ok, no) {
+      for (let times = 0; times < 2; times += 1) [no, ok].forEach((settle) => settle(this));
+    },
+  ],
+])("a thenable that %s is not followed without end", async (_, then) => {
+  let calls = 0;
+  const thenable = {};
+  // oxlint-disable-next-line unicorn/no-thenable -- it is one, of a broken make
+  Object.defineProperty(thenable, "then", {
+    get() {
+      calls += 1;
+      return calls > 100 ? undefined : then;
+    },
+  });
+  catchRejection(thenable);
+  await turns();
+  expect(calls).toBe(8);
+});
+
 test.each([
   ["NUL, which no text in PostgreSQL has", "a\0b", "a\uFFFDb"],
   ["halves of surrogate pairs", "\uDE00 \uD83D 😀", "\uFFFD \uFFFD 😀"],
