@@ -28,6 +28,8 @@ export interface PgBossJobLike {
   readonly id: string;
   readonly data: unknown;
   readonly signal?: AbortSignal;
+  /** Of all jobs that were fetched together. */
+  readonly expireInSeconds?: number;
 }
 
 /** Options of {@link pgBossInbox}. */
@@ -119,11 +121,11 @@ export function pgBossHandler(
 ): (jobs: readonly PgBossJobLike[]) => Promise<PgBossJobResult[] | void> {
   const consume = createConsume("pgBossHandler", receiver, options);
   return async (jobs) => {
-    const signal = jobs[0]?.signal;
+    const { clear, ...end } = endOf(jobs);
     const consumed = await consume(
       jobs.map(({ data }) => data),
-      { signal },
-    );
+      end,
+    ).finally(clear);
     const ended = consumed.map((one, place) => ({ id: jobs[place]?.id ?? "", one }));
     if (perJobResults)
       return ended.map(({ id, one }): PgBossJobResult => {
@@ -134,6 +136,25 @@ export function pgBossHandler(
     if (failed !== undefined && "error" in failed.one) throw failed.one.error;
     return undefined;
   };
+}
+
+/** Before pg-boss fails the whole batch: what has ended until then is answered, and only the rest comes again. */
+const ANSWER_MS = 1_000;
+
+function endOf([job]: readonly PgBossJobLike[]) {
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  void over.catch(() => {}); // nobody may wait for it
+  const { expireInSeconds = 0 } = job ?? {};
+  const ms = expireInSeconds * 1_000 - ANSWER_MS;
+  if (ms <= 0) return { signal: job?.signal, over: undefined, clear() {} };
+  const late = new AbortController();
+  const timer = setTimeout(() => {
+    const error = new Error("The time of pg-boss is over: `expireInSeconds` of the queue.");
+    late.abort(error);
+    reject(error);
+  }, ms);
+  const signal = AbortSignal.any([late.signal, ...(job?.signal ? [job.signal] : [])]);
+  return { signal, over, clear: () => clearTimeout(timer) };
 }
 
 /** As pg-boss stores it. */

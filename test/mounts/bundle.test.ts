@@ -21,7 +21,7 @@ interface Budget {
  * has all of pino, nearly 20 KiB more than pino's build for browsers.
  */
 const BUDGETS: Readonly<Record<string, Budget>> = {
-  ".": { target: "node", kib: 104.25 },
+  ".": { target: "node", kib: 104.5 },
   "./adapter": { target: "node", kib: 98.75 },
   "./signature": { target: "workers", kib: 8 },
   // zod is most of it: test/client/size.test.ts has the budget without it.

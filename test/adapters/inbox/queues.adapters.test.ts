@@ -158,6 +158,27 @@ describe("pg-boss", () => {
       { id: "j-2", status: "deadletter", output: { name: "UsageError" } },
     ]);
   });
+
+  test("what ended before pg-boss fails the whole batch is answered a second before: only the rest comes again", async () => {
+    const deliveries = await forwarded(1, 2);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const receiver = createReceiver({ secret: SECRET, inbox: forwardInbox(async () => {}), log: false });
+    const aborted: unknown[] = [];
+    receiver.on("email", ({ accountId }, ctx) => {
+      if (accountId !== 2) return undefined;
+      ctx.signal.addEventListener("abort", () => aborted.push(accountId));
+      return new Promise<void>(() => {});
+    });
+    const jobs = deliveries.map((data, index) => ({ id: `j-${index}`, data, expireInSeconds: 10 }));
+    const answered = pgBossHandler(receiver, { perJobResults: true })(jobs);
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(await answered).toMatchObject([
+      { id: "j-0", status: "completed" },
+      { id: "j-1", status: "failed", output: { message: expect.stringContaining("expireInSeconds") as string } },
+    ]);
+    expect(aborted).toEqual([2]);
+  });
 });
 
 describe("SQS", () => {
