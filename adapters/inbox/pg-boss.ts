@@ -142,11 +142,10 @@ export function pgBossHandler(
 const ANSWER_MS = 1_000;
 
 function endOf([job]: readonly PgBossJobLike[]) {
+  const ms = (job?.expireInSeconds ?? 0) * 1_000 - ANSWER_MS;
+  if (ms <= 0) return { signal: job?.signal, over: undefined, clear() {} };
   const { promise: over, reject } = Promise.withResolvers<never>();
   void over.catch(() => {}); // nobody may wait for it
-  const { expireInSeconds = 0 } = job ?? {};
-  const ms = expireInSeconds * 1_000 - ANSWER_MS;
-  if (ms <= 0) return { signal: job?.signal, over: undefined, clear() {} };
   const late = new AbortController();
   const timer = setTimeout(() => {
     const error = new Error("The time of pg-boss is over: `expireInSeconds` of the queue.");

@@ -10,7 +10,7 @@ export interface StoredPauses {
   /** Undefined removes it. Others that ended before a time are removed as well. @returns whether there was one */
   write(key: string, pause: string | undefined, endedBefore: number): Promise<boolean>;
   /** Waiting jobs by account and consumer, as far as it is one of these: one list for however many pauses, of any number of parts. */
-  waitingJobs(accounts: readonly number[], consumers: readonly string[]): Promise<Iterable<WaitingJobs>>;
+  waitingJobs(accounts: readonly number[], consumers: readonly string[]): Promise<readonly WaitingJobs[]>;
 }
 
 /** Jobs of an account and a consumer; null for any that was not asked for. */
