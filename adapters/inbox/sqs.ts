@@ -117,29 +117,21 @@ export function sqsConsumer(
     const groups = Map.groupBy(records, ({ messageId, attributes = {} }) =>
       attributes.SequenceNumber === undefined ? messageId : attributes.MessageGroupId,
     );
-    const failed = new Set<string>();
-    const dead = new Set<string>();
-    const waves = Math.max(0, ...[...groups.values()].map(({ length }) => length));
-    for (let nth = 0; nth < waves; nth += 1) {
-      // One of each group at a time: what comes behind one that fails must not come before it.
-      const wave = [...groups.values()].flatMap((group) =>
-        group.slice(0, nth).some(({ messageId }) => failed.has(messageId)) ? [] : (group[nth] ?? []),
-      );
-      const consumed = await consume(
-        wave.map(({ body }) => deliveryOf(body)),
-        { signal, over },
-      );
-      for (const [place, { to }] of consumed.entries())
-        if (to !== "acknowledge") (to === "retry" ? failed : dead).add(wave[place]!.messageId);
+    /** One after the other, beside other groups: what comes behind one that fails must not come before it. */
+    async function failuresOf(group: SqsEventLike["Records"]): Promise<string[]> {
+      const dead: string[] = [];
+      for (const [place, { messageId, body }] of group.entries()) {
+        const [consumed] = await consume([deliveryOf(body)], { signal, over });
+        if (consumed!.to === "retry") return [...dead, ...group.slice(place).map((one) => one.messageId)];
+        // What no retry helps has no order: nothing of its group waits for it.
+        if (consumed!.to === "dead-letter") dead.push(messageId);
+      }
+      return dead;
     }
+
+    const failures = await Promise.all([...groups.values()].map(failuresOf));
     clear();
-    const batchItemFailures = [...groups.values()].flatMap((group) => {
-      const first = group.findIndex(({ messageId }) => failed.has(messageId));
-      // What no retry helps has no order: nothing of its group waits for it.
-      return group.flatMap(({ messageId }, place) =>
-        dead.has(messageId) || (first !== -1 && place >= first) ? [{ itemIdentifier: messageId }] : [],
-      );
-    });
+    const batchItemFailures = failures.flat().map((itemIdentifier) => ({ itemIdentifier }));
     return { batchItemFailures };
   };
 }

@@ -2,7 +2,7 @@ import { kindOf } from "../assert.ts";
 import { passed, type Clock } from "../clock.ts";
 import type { NewJob } from "../inbox/port/delivery.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
-import type { UnhandledJob } from "../inbox/port/jobs.ts";
+import type { HandledType, UnhandledJob } from "../inbox/port/jobs.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn } from "./event-loop.ts";
 import { FAIR_S, fairSeconds, jobsOf, TURN_BYTES } from "./expand.ts";
@@ -47,7 +47,7 @@ export function createUnhandledSweep(
 
   /** What is refused alone is passed, and tried again once the rest is reopened, until it counts as refused for good. */
   async function sweep(pause: Pause): Promise<void> {
-    const handled = handlers.handled();
+    const handled = typesToLookAt();
     const refused = createRefused({ clock, watch, faultLog });
     let after: string | undefined;
     /** Where what was refused for the first time begins: once the inbox takes others, it comes before them. */
@@ -99,6 +99,13 @@ export function createUnhandledSweep(
         await pause.wait(tryAgainMs, () => false);
       }
     }
+  }
+
+  /** Also `unknown`: what an earlier version could not read, this one may. Its bytes are read anew. */
+  function typesToLookAt(): readonly HandledType[] {
+    const handled = handlers.handled();
+    if (handled.length === 0) return [];
+    return [...handled, ...handlers.consumers().map((consumer) => ({ type: "unknown", consumer }))];
   }
 
   function stopFailing(): void {

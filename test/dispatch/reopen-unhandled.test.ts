@@ -105,6 +105,33 @@ describe("a later start", () => {
     expect([pages, inbox.stats().unhandled]).toEqual([[0], 1_000]);
   });
 
+  test("reads anew what an earlier version did not understand", async () => {
+    const asUnknown = (type: string): string => (type === "unknown" ? "email.updated" : "nothing");
+    const { receiver, inbox } = await withUnhandled(["a"], (own) => ({
+      unhandled: async (page) => {
+        const handled = page.handled.map(({ type, consumer }) => ({ type: asUnknown(type), consumer }));
+        const found = await own.unhandled({ ...page, handled });
+        return found.map(({ id, entry, consumer, delivery }) => ({ id, entry, consumer, delivery, event: undefined }));
+      },
+    }));
+    const { seen, handler } = recordingHandler();
+    receiver.on("email", handler, { lane: "account" });
+    await receiver.start();
+    await receiver.idle();
+    expect([seen, inbox.stats().unhandled]).toEqual([["a"], 0]);
+  });
+
+  test("leaves what it does not understand either, and what it does not handle", async () => {
+    const { receiver, inbox } = await withUnhandled(["a"], (own) => ({
+      unhandled: async (page) =>
+        own.unhandled({ ...page, handled: page.handled.map(({ consumer }) => ({ type: "email.updated", consumer })) }),
+    }));
+    receiver.on("booking", () => {});
+    await receiver.start();
+    await receiver.idle();
+    expect(inbox.stats().unhandled).toBe(1);
+  });
+
   test("without any handler does not look for unhandled jobs", async () => {
     let looks = 0;
     const { receiver, pass } = await withUnhandled(["a"], (own) => ({
