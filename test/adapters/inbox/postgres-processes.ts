@@ -18,7 +18,8 @@ export interface Process {
 
 export interface Processes {
   readonly sql: pg.Pool;
-  start(options?: Partial<PostgresOptions>): Promise<Process>;
+  /** @param role its login; the server's own without it */
+  start(options?: Partial<PostgresOptions>, role?: string): Promise<Process>;
   /** Moves the clocks of all until something holds. */
   passing(check: () => Promise<void> | void): Promise<void>;
   rows<R>(statement: string, values?: readonly unknown[]): Promise<readonly R[]>;
@@ -39,9 +40,11 @@ export async function openProcesses(given?: string): Promise<Processes> {
 
   return {
     sql,
-    async start(options = {}) {
+    async start(options = {}, role) {
       const [clock, log] = [wallClock(), logRecorder()];
-      const inbox = openDatabase(connectionString, options);
+      const url = new URL(connectionString);
+      if (role !== undefined) [url.username, url.password] = [role, "p"];
+      const inbox = openDatabase(url.href, options);
       await inbox.open({ name: "default", clock, log: log.logger, dedupeWindowMs: 86_400_000 });
       const heard: Process["heard"] = { begun: 0, ended: 0, lost: [], causes: [] };
       const process = { inbox, clock, log, heard };

@@ -1,6 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Pool, Queries } from "../../../adapters/inbox/postgres/connection/pool.ts";
-import { heirWhereFull, reopenIf, type Life } from "../../../adapters/inbox/postgres/work/create-life.ts";
+import { heirWhereBlocked, reopenIf, type Life } from "../../../adapters/inbox/postgres/work/create-life.ts";
 import { createPostgresWorker } from "../../../adapters/inbox/postgres/work/postgres-worker.ts";
 import { toLogger } from "../../../src/logger.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
@@ -8,7 +9,7 @@ import { storeAll } from "../../suites/inbox/verbs.ts";
 import { wallClock } from "../../suites/inbox/wall-clock.ts";
 import { deferred } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
-import { openProcesses } from "./postgres-processes.ts";
+import { openProcesses, type Process } from "./postgres-processes.ts";
 import { openTables } from "./postgres-tables.ts";
 
 /** A pool whose next query can be held up, before the server has it or before its answer comes. */
@@ -89,6 +90,36 @@ test("where the worker that expands is full, another one that has room does so",
   await processes.passing(async () => expect(await other.inbox.unexpanded(10)).toHaveLength(1));
 });
 
+test("where the worker that expands has no connection to write with, another one does so", async () => {
+  const processes = await openProcesses();
+  const { sql } = processes;
+  const role = `crowded_${randomBytes(4).toString("hex")}`;
+  onTestFinished(async () => void (await sql.query(`drop owned by ${role}; drop role ${role}`)));
+  await sql.query(`create role ${role} login password 'p' in role postgres`);
+  const crowded = await processes.start({}, role);
+  const other = await processes.start();
+  await processes.passing(() => expect(other.inbox.stats().workers?.share).toBe(0.5));
+  await storeAll(other.inbox, { ...mail(["waits"]), events: undefined });
+
+  // Its one connection for stores ends, and others of its role have the place.
+  const connections = "from pg_stat_activity where usename = $1";
+  const { rows } = await sql.query(`select count(*)::int - 1 as left ${connections}`, [role]);
+  await sql.query(`alter role ${role} connection limit ${rows[0].left}`);
+  await sql.query(`select pg_terminate_backend(pid, 5000) ${connections} and application_name = 'hookline store'`, [
+    role,
+  ]);
+  const expand = async ({ inbox }: Process): Promise<number> => {
+    const found = await inbox.unexpanded(10);
+    await inbox.expand(found.map(({ id }) => ({ id, cursor: undefined, events: [] }))).catch(() => {});
+    return found.length;
+  };
+  await processes.passing(async () => {
+    await expand(crowded);
+    expect(await other.inbox.unexpanded(10)).toHaveLength(1);
+  });
+  expect(await crowded.inbox.unexpanded(10)).toEqual([]);
+});
+
 test("where all are full, each of them leaves the expansion to the next one more and more seldom, until it has room", () => {
   let fill = 1;
   const life = {
@@ -97,13 +128,13 @@ test("where all are full, each of them leaves the expansion to the next one more
     owned: new Set([64]),
     handOver: { has: () => false },
     hasUnexpanded: true,
-    full: { looks: 0, most: 10 },
+    blocked: { looks: 0, most: 10 },
   } as unknown as Life;
   const live = [3, 1, 2].map((id) => ({ id, handled: null, expands: false }));
   const gaps = (looks: number): number[] => {
     const found: number[] = [];
     for (let look = 1, last = 0; look <= looks; look += 1) {
-      const heir = heirWhereFull(life, live);
+      const heir = heirWhereBlocked(life, live);
       if (heir === undefined) continue;
       expect(heir).toBe(3);
       found.push(look - last);
@@ -116,14 +147,14 @@ test("where all are full, each of them leaves the expansion to the next one more
   expect(gaps(100)).toEqual([]);
   fill = 1;
   expect(gaps(10)).toEqual([10]);
-  Object.assign(life, { id: 4, full: { looks: 0, most: 1 } });
-  expect(heirWhereFull(life, live)).toBe(1);
-  Object.assign(life, { full: { looks: 0, most: 1 } });
+  Object.assign(life, { id: 4, blocked: { looks: 0, most: 1 } });
+  expect(heirWhereBlocked(life, live)).toBe(1);
+  Object.assign(life, { blocked: { looks: 0, most: 1 } });
   const [stopping, me] = [
     { id: 5, handled: {}, expands: false },
     { id: 4, handled: null, expands: true },
   ];
-  expect(heirWhereFull(life, [stopping, me])).toBeUndefined();
+  expect(heirWhereBlocked(life, [stopping, me])).toBeUndefined();
 });
 
 test("unhandled jobs are looked at again once the stores of an old worker have ended that were under way", () => {

@@ -42,6 +42,7 @@ function incoming(answer: (batch: EncodedBatch) => Promise<StoredBatch>, parts: 
       changed: async () => {},
       others: () => undefined,
       passExpander() {},
+      expanded() {},
     },
     now: () => NOW,
     dedupeWindowMs: () => 0,

@@ -21,7 +21,10 @@ import type { StoredBatch, Writer } from "./writer.ts";
 
 export interface IncomingDeps extends UnexpandedReaderDeps {
   readonly writer: Writer;
-  readonly worker: Pick<PostgresWorker, "hasRoom" | "expander" | "remember" | "changed" | "others" | "passExpander">;
+  readonly worker: Pick<
+    PostgresWorker,
+    "hasRoom" | "expander" | "remember" | "changed" | "others" | "passExpander" | "expanded"
+  >;
   readonly dedupeWindowMs: () => number;
   /** Some wait to be expanded, some have no handler, or there was a lifecycle notice. */
   readonly noted: (what: {
@@ -218,7 +221,11 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
   /** Undefined where another worker expands: nothing changed. */
   async function expandHere(part: readonly Expansion[], fence: number): Promise<readonly Expanded[] | undefined> {
     const batch = withSeen(encodeExpansions(part, times()));
-    const output = await storeBatch(batch, part.length, fence);
+    const output = await storeBatch(batch, part.length, fence).catch((error: unknown) => {
+      worker.expanded(error);
+      throw error;
+    });
+    worker.expanded(undefined);
     if (output.fenced === true) return undefined;
     const seen = seenIn(batch, output);
     const results = part.map(({ id, events }, place) => {

@@ -1,5 +1,6 @@
 import type { Claim, StorageError } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
+import { isOfStatement, isRefusal } from "../connection/to-storage-error.ts";
 import { EXPANDER } from "../schema/tables.ts";
 import { createHandOver, type HandOver } from "../workers/hand-over.ts";
 import type { Lanes, Row } from "./lanes.ts";
@@ -41,8 +42,11 @@ export interface Life {
   isDirty: boolean;
   following: Promise<void> | undefined;
   hasUnexpanded: boolean;
-  /** Looks at which it was to expand, and had no room: after so many, another one is to. */
-  readonly full: { looks: number; most: number };
+  /** Looks at which it was to expand, and could not: after so many, another one is to. */
+  readonly blocked: { looks: number; most: number };
+  /** Its last expansion could not be written, for no reason that lies in what was to be expanded. */
+  failsToExpand: boolean;
+  readonly expanded: (error: unknown) => void;
   /** The others were told that it holds the lock that says that it is there: they take over soon where that is free. */
   isPresent: boolean;
   /** Of the monotonic clock: when the last step that holds was sent. */
@@ -57,8 +61,8 @@ export interface Stored {
   readonly receivedAt: number;
 }
 
-/** Of a worker that expands without room, one at each tick. Each time twice as many, until it has room: all may be full. */
-const FULL_LOOKS = { least: 10, most: 600 };
+/** Of a worker that is to expand and cannot, one at each tick. Each time twice as many, until it can: perhaps nobody can. */
+const BLOCKED_LOOKS = { least: 10, most: 600 };
 
 export interface LifeDeps {
   /** When the server started that it is registered on. */
@@ -145,7 +149,11 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     isDirty: true,
     following: undefined,
     hasUnexpanded: false,
-    full: { looks: 0, most: FULL_LOOKS.least },
+    blocked: { looks: 0, most: BLOCKED_LOOKS.least },
+    failsToExpand: false,
+    expanded(error) {
+      life.failsToExpand = error !== undefined && !isRefusal(error) && !isOfStatement(error);
+    },
     isPresent: false,
     confirmedAt: performance.now(),
   };
@@ -190,13 +198,13 @@ export function isFull(mine: Life): boolean {
   return (lanes.fill() >= 1 && hasUnexpanded) || (!memory.hasRoom && toLoad(mine).length > 0);
 }
 
-/** @returns the next one of those that live, where this one expands and has had no room for a while: it may have some */
-export function heirWhereFull(mine: Life, live: readonly LiveWorker[]): number | undefined {
-  const { id: me, lanes, full } = mine;
-  if (lanes.fill() < 1) [full.looks, full.most] = [0, FULL_LOOKS.least];
-  else if (isExpander(mine) && mine.hasUnexpanded) full.looks += 1;
-  if (full.looks < full.most) return undefined;
-  [full.looks, full.most] = [0, Math.min(2 * full.most, FULL_LOOKS.most)];
+/** @returns the next one of those that live, where this one expands and has had no room, or no connection, for a while: it may have some */
+export function heirWhereBlocked(mine: Life, live: readonly LiveWorker[]): number | undefined {
+  const { id: me, lanes, blocked } = mine;
+  if (lanes.fill() < 1 && !mine.failsToExpand) [blocked.looks, blocked.most] = [0, BLOCKED_LOOKS.least];
+  else if (isExpander(mine) && mine.hasUnexpanded) blocked.looks += 1;
+  if (blocked.looks < blocked.most) return undefined;
+  [blocked.looks, blocked.most] = [0, Math.min(2 * blocked.most, BLOCKED_LOOKS.most)];
   const able = live.filter(({ handled }) => !isNothing(handled));
   const others = able.map(({ id }) => id).toSorted((a, b) => a - b);
   return others.find((id) => id > me) ?? others.find((id) => id < me);

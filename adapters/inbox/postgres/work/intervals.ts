@@ -16,3 +16,7 @@ export const LOOK_AGAIN_MS = 5_000;
 export const DEFAULT_LEASE_MS = 5_000;
 /** How long the heart of a process whose connection is gone must stand still: two beats and a half. */
 export const DEFAULT_GONE_MS = 1_250;
+/** Of the lease: from then on what runs is to abort. */
+export const OVER = 0.8;
+/** The same, of the time after which others take over from a process whose connection is gone. One beat may be late. */
+export const OVER_GONE = 0.6;

@@ -2,12 +2,12 @@ import type { InboxHost, StorageError, Worker } from "../../../../src/adapter.ts
 import type { Pool } from "../connection/pool.ts";
 import type { Presence } from "../connection/presence.ts";
 import { EXPANDER, SHARDS } from "../schema/tables.ts";
-import { createLife, heirWhereFull, isExpander, isFull, loadMissing, toLoad, type Life } from "./create-life.ts";
+import { createLife, heirWhereBlocked, isExpander, isFull, loadMissing, toLoad, type Life } from "./create-life.ts";
 import { createLanes } from "./lanes.ts";
 import { createMembership, type Membership } from "../workers/membership.ts";
 import { createOtherWorkers, toHandled, type OtherWorkers } from "../workers/other-workers.ts";
 import { createWorkerLog, type Over } from "./worker-log.ts";
-import { BEAT_MS, PAUSE_MS, POLL_MS, TICK_MS, TRY_AGAIN_MS } from "./intervals.ts";
+import { BEAT_MS, OVER, OVER_GONE, PAUSE_MS, POLL_MS, TICK_MS, TRY_AGAIN_MS } from "./intervals.ts";
 import { createTimers, type Timers } from "./timer-set.ts";
 import type { StepReply } from "./encode-step.ts";
 import { createWorkerClaims, type WorkerClaims, type WorkerClaimsDeps } from "./worker-claims.ts";
@@ -34,6 +34,8 @@ export interface PostgresWorker
   looksAt(type: string): boolean;
   /** Leaves the expansion to another worker. */
   passExpander(heir: number): void;
+  /** How an expansion ended. Where this process alone cannot write, another one is to expand. */
+  expanded(error: unknown): void;
   /** What may start has changed. */
   wake(): void;
   /** It claims nothing more: shards go to the others as soon as nothing of them runs here. */
@@ -55,11 +57,6 @@ export interface PostgresWorkerDeps extends Pick<WorkerClaimsDeps, "ended"> {
   /** Locks that end with a connection, where there may be some. */
   readonly presence: Presence;
 }
-
-/** Of the lease: from then on what runs is to abort. */
-const OVER = 0.8;
-/** The same, of the time after which others take over from a process whose connection is gone. One beat may be late. */
-const OVER_GONE = 0.6;
 
 export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   const { ident, host, steps: stepPool, pool, leaseMs, goneMs, presence } = deps;
@@ -230,7 +227,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       worker?.wake();
     }
     if (!isCurrent(mine)) return;
-    const heir = others.heirOfAll() ?? heirWhereFull(mine, workers);
+    const heir = others.heirOfAll() ?? heirWhereBlocked(mine, workers);
     if (heir !== undefined && isExpander(mine)) handOver.pass(EXPANDER, heir);
     tellReopen(mine);
     await mine.steps.beat();
@@ -284,6 +281,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     others: () => life && { ...life.others, me: life.id },
     looksAt: (type) => life?.looksAt !== "own" || life.others.isLeftTo(type),
     passExpander: (heir) => life?.handOver.pass(EXPANDER, heir),
+    expanded: (error) => life?.expanded(error),
     isAllLoaded: () => life !== undefined && toLoad(life).length === 0,
     isFull: () => life !== undefined && isFull(life),
     hasRoom: () => life !== undefined && lanes.hasRoom(now()),
