@@ -32,6 +32,7 @@ describe("an error of the driver or the server", () => {
   test.each([
     ["53100", /Make room there: what is stored is not lost, what was refused is redelivered/],
     ["53300", /Raise `max_connections`.*or put a pooler/],
+    ["53200", /asks for `max_locks_per_transaction`, raise that: each day of `keepDoneDays`/],
     ["25006", /Connect to the primary, by a name that follows it/],
     ["28P01", /Correct user and password/],
     ["3D000", /Create it \(`createdb`\).*makes its schema, never a database/],

@@ -95,7 +95,9 @@ test("where the worker that expands has no connection to write with, another one
   const { sql } = processes;
   const role = `crowded_${randomBytes(4).toString("hex")}`;
   onTestFinished(async () => void (await sql.query(`drop owned by ${role}; drop role ${role}`)));
-  await sql.query(`create role ${role} login password 'p' in role postgres`);
+  await sql.query(`create role ${role} login password 'p'`);
+  const { rows: databases } = await sql.query("select current_database() as name");
+  await sql.query(`grant create on database ${databases[0].name} to ${role}`);
   const crowded = await processes.start({}, role);
   const other = await processes.start();
   await processes.passing(() => expect(other.inbox.stats().workers?.share).toBe(0.5));

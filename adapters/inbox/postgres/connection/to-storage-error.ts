@@ -152,6 +152,14 @@ const KINDS: readonly (readonly [codes: RegExp, make: Make])[] = [
       }),
   ],
   [
+    /^53200$/,
+    (detail, options) =>
+      new StatementError("storage-failed", `The server is short of memory, or of locks. ${detail}`, {
+        ...options,
+        fix: "If it asks for `max_locks_per_transaction`, raise that: each day of `keepDoneDays` needs up to seven. Else the server needs more memory.",
+      }),
+  ],
+  [
     /^25006$/,
     (detail, options) =>
       new StatementError("server-read-only", `The server takes no writes. ${detail}`, { ...options, fix: WRITABLE }),
