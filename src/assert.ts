@@ -97,14 +97,17 @@ export function kindOf(value: unknown): string {
   }
 }
 
-/** Whether it may be the source of a delivery. With a NUL Node 22 reads a text of SQLite only up to it: that may be another source. */
+/** Such a text may be read again as another one: with NUL Node 22 reads it from SQLite only up to there, and half of a pair becomes U+FFFD. */
+export const UNSTORABLE = /[\0\p{Surrogate}]/u;
+
+/** Whether it may be the source of a delivery. */
 export function isSource(value: unknown): value is string | undefined {
-  return value === undefined || (typeof value === "string" && !value.includes("\0"));
+  return value === undefined || (typeof value === "string" && !UNSTORABLE.test(value));
 }
 
 /** Describes one that is none. */
 export function kindOfSource(value: unknown): string {
-  return typeof value === "string" ? "a text with NUL" : kindOf(value);
+  return typeof value === "string" ? "NUL or half of a surrogate pair" : kindOf(value);
 }
 
 const MAX_SHOWN_CHARACTERS = 100;

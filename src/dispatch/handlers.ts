@@ -1,4 +1,4 @@
-import { assertBoolean, assertOptions, kindOf, wholeNumber } from "../assert.ts";
+import { assertBoolean, assertOptions, kindOf, UNSTORABLE, wholeNumber } from "../assert.ts";
 import { LONGEST_TIMER_MS } from "../clock.ts";
 import { UsageError } from "../errors.ts";
 import type { HandledType } from "../inbox/port/jobs.ts";
@@ -219,9 +219,6 @@ const ALLOWED: Readonly<Record<keyof HandlerOptions<never>, true>> = {
   timeoutMs: true,
   perAccount: true,
 };
-
-/** No inbox stores it as it is: in a table it would be the name of another consumer. */
-const UNSTORABLE = /[\0\p{Surrogate}]/u;
 
 const LANES: readonly string[] = ["record", "resource", "account", "none"];
 

@@ -35,7 +35,7 @@ function isIdentity(encoding: string | readonly string[] | undefined): boolean {
 /**
  * Reads a request's `source`, once. A user's function may return another type than it declares, which would fail in the storage,
  * together with all deliveries of the same commit.
- * @throws UsageError `option-invalid` for anything but a text without NUL or undefined
+ * @throws UsageError `option-invalid` for anything but a text of whole characters without NUL, or undefined
  */
 function sourceOf(request: RawRequest): string | undefined {
   let source: unknown;
@@ -52,7 +52,7 @@ function sourceOf(request: RawRequest): string | undefined {
   catchRejection(source); // an `async` one's may reject
   throw new UsageError(
     "option-invalid",
-    `The mount's \`source\` gave ${kindOfSource(source)}, expected a text without NUL, or undefined.`,
+    `The mount's \`source\` gave ${kindOfSource(source)}, expected a text of whole characters, or undefined.`,
     {
       fix: "Let `source` return a text at once, not `async`: what must be looked up belongs into `secret`, which may wait; a list of a wildcard's parts is joined by `.join('/')`.",
     },

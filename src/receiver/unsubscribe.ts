@@ -169,7 +169,7 @@ function toTarget(where: string, given: unknown, options: { readonly source?: un
   if (isSource(source)) return { subscription, source };
   throw new UsageError(
     "option-invalid",
-    `${where}() got ${kindOfSource(source)} for \`source\`, expected a text without NUL.`,
+    `${where}() got ${kindOfSource(source)} for \`source\`, expected a text of whole characters.`,
     {
       fix: "Leave `source` out for every source.",
     },

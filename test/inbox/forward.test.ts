@@ -189,7 +189,7 @@ describe("a stored delivery", () => {
 
   test("of a source with NUL is refused, as a mount refuses it", () => {
     const stored = { ...toStored("d-1", makeDelivery("")), source: "a\0b" };
-    expect(() => fromStored(stored, HEADER, "accept")).toThrow(/text with NUL as its `source`/u);
+    expect(() => fromStored(stored, HEADER, "accept")).toThrow(/with NUL or half of a surrogate pair as its `source`/u);
   });
 
   test("of the source null, as some queues have it, is of none", () => {

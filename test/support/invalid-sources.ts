@@ -2,7 +2,8 @@
 export const invalidSources: readonly (readonly [string, () => unknown])[] = [
   ["a promise", async () => "crm"],
   ["a promise", () => Promise.reject(new Error("no such application"))],
-  ["a text with NUL", () => "crm\0eu"],
+  ["NUL or half of a surrogate pair", () => "crm\0eu"],
+  ["NUL or half of a surrogate pair", () => "crm \ud83d"],
   ["a list", () => ["crm", "eu"]],
   ["42", () => 42],
   ["null", () => null],

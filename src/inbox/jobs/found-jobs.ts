@@ -110,10 +110,10 @@ export async function findStored<J>(
   return page.jobs.length > query.limit ? { jobs, next: String(jobs.at(-1)?.id) } : { jobs };
 }
 
-/** Undefined for what is no id. */
+/** Undefined for what is no id, such as "0x10", which is another text than that of job 16. */
 export function toId(id: string | undefined): number | undefined {
   const number = Number(id);
-  return Number.isSafeInteger(number) && number >= 1 ? number : undefined;
+  return Number.isSafeInteger(number) && number >= 1 && String(number) === id ? number : undefined;
 }
 
 export function toStoredJob(job: FoundJob<unknown>, error: JobError | undefined): StoredJob {

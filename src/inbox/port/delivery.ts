@@ -90,7 +90,7 @@ export function fromStored(
   if (!isSource(source))
     throw new UsageError(
       "delivery-invalid",
-      `${caller}() got a stored delivery with ${kindOfSource(source)} as its \`source\`, expected a text without NUL.`,
+      `${caller}() got a stored delivery with ${kindOfSource(source)} as its \`source\`, expected a text of whole characters.`,
       { fix: "Pass it what `forwardInbox` handed to your queue, unchanged." },
     );
   return {

@@ -14,7 +14,7 @@ export const PROBLEMS = {
   },
   "no-progress": {
     message:
-      "Work is due and has not moved for 15 s. Where the inbox gives no answer to any of it, or gives nothing, `live` is false after a minute.",
+      "Work is due and has not moved for 15 s. Where the inbox gives no answer to any of it, or gives nothing, `live` is false after a minute, unless the inbox says why itself.",
     fix: "See the cause in the log; check the disk or server of the inbox. If that answers others, restart the process.",
   },
   "inbox-reopen-failing": {

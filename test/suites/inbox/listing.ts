@@ -136,6 +136,14 @@ export const listing: InboxPromises = {
       for (const id of ["1", "999999", "", "no-id"]) assert.equal(await inbox.jobs.get(id), undefined);
     },
 
+    "a text is no job's id because it is the same number": async (bench) => {
+      const { inbox } = bench;
+      const [id = ""] = await killAll(bench, "a");
+      const texts = [`0${id}`, ` ${id}`, `${id}.0`, `0x${id}`, `+${id}`];
+      for (const text of texts) assert.equal(await inbox.jobs.get(text), undefined);
+      assert.equal(await inbox.jobs.drop({ ids: texts }), 0);
+    },
+
     "the bytes stay as long as one job of the delivery does": async (bench) => {
       const { inbox } = bench;
       const [first, left] = await killAll(bench, "a", "b");

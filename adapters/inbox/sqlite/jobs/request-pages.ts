@@ -119,7 +119,11 @@ export function createAdminRequests(db: DatabaseSync, deps: AdminRequestsDeps): 
   function pick(selection: JobSelection, { id, cursor }: Cursor): { ids: readonly number[]; next: number | undefined } {
     if ("ids" in selection) {
       const end = cursor + JOBS;
-      const ids = selection.ids.slice(cursor, end).map(Number).filter(Number.isSafeInteger);
+      const given = selection.ids.slice(cursor, end);
+      const ids = given
+        .filter((one) => String(Number(one)) === one)
+        .map(Number)
+        .filter(Number.isSafeInteger);
       return { ids, next: end < selection.ids.length ? end : undefined };
     }
     const { jobs, next } = finder.find({ ...selection, after: cursor, before: id, limit: JOBS });
