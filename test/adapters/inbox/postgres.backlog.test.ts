@@ -1,3 +1,5 @@
+import { createReceiver } from "hookline";
+import { sample, signedDelivery } from "hookline/testing";
 import { expect, onTestFinished, test } from "vitest";
 import type { Claim, WorkingInbox } from "../../../src/adapter.ts";
 import { toLogger } from "../../../src/logger.ts";
@@ -53,6 +55,31 @@ test("a backlog larger than the memory waits on the server, and comes in its ord
       Array.from({ length: IN_LANE }, (_, round) => `${lane}.${round}`),
     );
   expect(new Set(seen).size).toBe(seen.length);
+});
+
+test("a receiver is idle when all of a backlog has run that is larger than its memory", async () => {
+  const { connectionString, drop } = await newDatabase();
+  let ran = 0;
+  function receive(maxJobs: number) {
+    const inbox = openDatabase(connectionString, { maxJobs });
+    const receiver = createReceiver({ secret: "s", inbox, log: toLogger(false) });
+    onTestFinished(async () => void (await receiver.close()));
+    receiver.on("email", () => void (ran += 1));
+    return receiver;
+  }
+  onTestFinished(drop);
+  const before = receive(Infinity);
+  const at = new Date();
+  const deliveries = Array.from({ length: LANES * IN_LANE }, (_, nth) =>
+    signedDelivery(sample("email.created", { accountId: nth % LANES, id: `${nth}` }), { secret: "s", at }),
+  );
+  await Promise.all(deliveries.map((one) => before.receive(one)));
+  await before.close();
+
+  const after = receive(MAX_JOBS);
+  await after.start();
+  await after.idle();
+  expect(ran).toBe(LANES * IN_LANE);
 });
 
 test("what another worker expands for a worker whose memory is full waits on the server, and comes in its order", async () => {

@@ -12,7 +12,7 @@ import {
 } from "../../../../src/adapter.ts";
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import { createTransactions } from "../complete.ts";
-import type { Batch, Life, Stored } from "./create-life.ts";
+import { loadMissing, toLoad, type Batch, type Life, type Stored } from "./create-life.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import { createMarking, type MarkingDeps } from "./mark-runs.ts";
 
@@ -136,12 +136,18 @@ export function createWorkerClaims({
     if (states.length > 0) ended(states);
   }
 
-  /** That there is nothing is known when all is in memory. */
-  async function comesMore({ lanes: mine, memory }: Life, { max }: ClaimLimits): Promise<boolean> {
-    if (max > 0 && (await mine.bringBack(memory.read, now))) return true;
-    if (memory.loading === undefined) return false;
-    await memory.loading.catch(() => {});
-    return true;
+  /** That there is nothing is known when all is in memory, or there is no room for the rest. */
+  async function comesMore(mine: Life, { max }: ClaimLimits): Promise<boolean> {
+    const { memory } = mine;
+    if (max > 0 && (await mine.lanes.bringBack(memory.read, now))) return true;
+    if (memory.loading !== undefined) {
+      await memory.loading.catch(() => {});
+      return true;
+    }
+    const left = toLoad(mine).length;
+    if (left === 0 || max === 0 || mine.loadFailure !== undefined) return false;
+    await loadMissing(mine);
+    return toLoad(mine).length < left;
   }
 
   return {
