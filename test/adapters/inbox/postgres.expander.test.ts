@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Pool, Queries } from "../../../adapters/inbox/postgres/connection/pool.ts";
 import { heirWhereBlocked, reopenIf, type Life } from "../../../adapters/inbox/postgres/work/create-life.ts";
@@ -9,7 +8,7 @@ import { storeAll } from "../../suites/inbox/verbs.ts";
 import { wallClock } from "../../suites/inbox/wall-clock.ts";
 import { deferred } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
-import { openProcesses, type Process } from "./postgres-processes.ts";
+import { openProcesses } from "./postgres-processes.ts";
 import { openTables } from "./postgres-tables.ts";
 
 /** A pool whose next query can be held up, before the server has it or before its answer comes. */
@@ -88,38 +87,6 @@ test("where the worker that expands is full, another one that has room does so",
   await storeAll(full.inbox, mail(["waits"]));
   expect([await full.inbox.unexpanded(10), await other.inbox.unexpanded(10)]).toEqual([[], []]);
   await processes.passing(async () => expect(await other.inbox.unexpanded(10)).toHaveLength(1));
-});
-
-test("where the worker that expands has no connection to write with, another one does so", async () => {
-  const processes = await openProcesses();
-  const { sql } = processes;
-  const role = `crowded_${randomBytes(4).toString("hex")}`;
-  onTestFinished(async () => void (await sql.query(`drop owned by ${role}; drop role ${role}`)));
-  await sql.query(`create role ${role} login password 'p'`);
-  const { rows: databases } = await sql.query("select current_database() as name");
-  await sql.query(`grant create on database ${databases[0].name} to ${role}`);
-  const crowded = await processes.start({}, role);
-  const other = await processes.start();
-  await processes.passing(() => expect(other.inbox.stats().workers?.share).toBe(0.5));
-  await storeAll(other.inbox, { ...mail(["waits"]), events: undefined });
-
-  // Its one connection for stores ends, and others of its role have the place.
-  const connections = "from pg_stat_activity where usename = $1";
-  const { rows } = await sql.query(`select count(*)::int - 1 as left ${connections}`, [role]);
-  await sql.query(`alter role ${role} connection limit ${rows[0].left}`);
-  await sql.query(`select pg_terminate_backend(pid, 5000) ${connections} and application_name = 'hookline store'`, [
-    role,
-  ]);
-  const expand = async ({ inbox }: Process): Promise<number> => {
-    const found = await inbox.unexpanded(10);
-    await inbox.expand(found.map(({ id }) => ({ id, cursor: undefined, events: [] }))).catch(() => {});
-    return found.length;
-  };
-  await processes.passing(async () => {
-    await expand(crowded);
-    expect(await other.inbox.unexpanded(10)).toHaveLength(1);
-  });
-  expect(await crowded.inbox.unexpanded(10)).toEqual([]);
 });
 
 test("where all are full, each of them leaves the expansion to the next one more and more seldom, until it has room", () => {

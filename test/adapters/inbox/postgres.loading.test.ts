@@ -209,7 +209,7 @@ test("a claim that finds nothing waits while shards are brought in: nothing is i
     unread() {},
     ended() {},
   });
-  const life = { memory, lanes: createLanes(), isDirty: false } as unknown as Life;
+  const life = { memory, lanes: createLanes(), owned: new Set(), isDirty: false } as unknown as Life;
   const claiming = watch(claims.claim({ max: 10, mergeMax: 1 }));
   await nextTurn();
   expect(claiming.ended).toBe(false);

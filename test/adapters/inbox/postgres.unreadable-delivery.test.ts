@@ -1,7 +1,7 @@
 import { createReceiver, type Receiver } from "hookline";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Delivery, WorkingInbox } from "../../../src/adapter.ts";
+import type { Claim, Delivery, WorkingInbox } from "../../../src/adapter.ts";
 import { eventually } from "../../support/eventually.ts";
 import { logRecorder } from "../../support/log-recorder.ts";
 import { bodyOf, change, signedRequest } from "../../support/make-delivery.ts";
@@ -168,20 +168,45 @@ test("of merged jobs, the one whose delivery PostgreSQL cannot read ends alone",
   expect(jobs).toMatchObject([{ state: "dead", deliveryId: rows[1]!.id, error: { name: "StorageError" } }]);
 });
 
+test("a job whose delivery's file cannot be read waits alone, and ends once others could be read and it could not", async () => {
+  const processes = await openProcesses();
+  const first = await processes.start();
+  await storeAll(first.inbox, ...["a", "b", "c", "d"].map((id) => mail([id])));
+  await first.inbox.close();
+  const [bad] = await processes.rows<{ id: string }>("select id from hookline.delivery order by id");
+  await breakBody(processes, bad!.id, "undefined_file");
+  const { inbox, clock, log } = await processes.start();
+  const claims: Claim[] = [];
+  await eventually(async () => {
+    claims.push(...(await claimAll(inbox)));
+    expect(recordsOf(claims).flat().toSorted()).toEqual(["b", "c", "d"]);
+  });
+  await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })));
+  expect(log.of("body-unread")).toMatchObject([{ level: "error" }]);
+  const states = async () => (await inbox.jobs.find({ states: ["dead", "waiting"], limit: 10 })).jobs;
+  expect(await states()).toMatchObject([{ state: "waiting", deliveryId: bad!.id }]);
+  await clock.advance(60_000);
+  expect(await claimAll(inbox)).toEqual([]);
+  expect(await states()).toMatchObject([{ state: "dead", error: { name: "StorageError" } }]);
+});
+
 const EMAILS = { handled: [{ type: "email.updated", consumer: "default" }], after: undefined };
 
-test("unhandled jobs whose delivery PostgreSQL cannot read are stepped over", async () => {
-  const processes = await openProcesses();
-  const { inbox, log } = await processes.start();
-  await storeAll(inbox, ...["a", "b", "c", "d"].map((id) => mail([nobodys(id)])));
-  const rows = await processes.rows<{ id: string }>("select id from hookline.delivery order by id");
-  await breakBody(processes, rows[1]!.id);
-  const found = await inbox.jobs.unhandled({ ...EMAILS, limit: 10 });
-  expect(found.map(({ delivery }) => changeIn(delivery))).toEqual(["a", "c", "d"]);
-  expect(log.of("delivery-unreadable")).toMatchObject([{ level: "error", facts: { deliveryId: rows[1]!.id } }]);
-  const [only] = await inbox.jobs.unhandled({ ...EMAILS, after: found[0]!.id, limit: 1 });
-  expect(only && changeIn(only.delivery)).toBe("c");
-});
+test.each(["data_corrupted", "undefined_file"])(
+  "unhandled jobs whose delivery cannot be read (%s) are stepped over",
+  async (why) => {
+    const processes = await openProcesses();
+    const { inbox, log } = await processes.start();
+    await storeAll(inbox, ...["a", "b", "c", "d"].map((id) => mail([nobodys(id)])));
+    const rows = await processes.rows<{ id: string }>("select id from hookline.delivery order by id");
+    await breakBody(processes, rows[1]!.id, why);
+    const found = await inbox.jobs.unhandled({ ...EMAILS, limit: 10 });
+    expect(found.map(({ delivery }) => changeIn(delivery))).toEqual(["a", "c", "d"]);
+    expect(log.of("delivery-unreadable")).toMatchObject([{ level: "error", facts: { deliveryId: rows[1]!.id } }]);
+    const [only] = await inbox.jobs.unhandled({ ...EMAILS, after: found[0]!.id, limit: 1 });
+    expect(only && changeIn(only.delivery)).toBe("c");
+  },
+);
 
 test("a page of unhandled jobs whose deliveries are not in the tables is removed, and the next one given", async () => {
   const processes = await openProcesses();

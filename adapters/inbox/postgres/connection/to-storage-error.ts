@@ -53,6 +53,11 @@ export function isFileFailure(error: unknown): boolean {
   return /^58(030|P01)$/.test(sqlStateOf(error) ?? "");
 }
 
+/** Either of these. */
+export function isOfDisk(error: unknown): boolean {
+  return isUnreadable(error) || isFileFailure(error);
+}
+
 /** Whether it was not run because others held what it needs: without that the rest would hold. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === "55P03";
@@ -127,8 +132,8 @@ export const READ_ONLY = "25006";
 /** The server, or a pooler in front of it, ends the connection with these; 25006: it leads to a server that takes no writes. */
 const CONNECTION_ENDS = /^(08|25P0[34]|25006|57P)/;
 
-/** Conflicts with others, resources that are short, cancelled statements, and a system that fails: no statement is at fault. */
-const OF_THE_SERVER = /^(40|53|57|58)/;
+/** Conflicts with others, resources that are short, cancelled statements, and a system that fails: no statement is at fault. A file may be. */
+const OF_THE_SERVER = /^(40|53|57|58(?!030|P01))/;
 
 /** 40003: completion unknown. With an ordinary error the server has rolled the statement back. */
 const IN_DOUBT = /^(08|40003|57P|58|XX)/;

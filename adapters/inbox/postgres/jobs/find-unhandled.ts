@@ -1,6 +1,6 @@
 import type { HandledType, UnhandledJob } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
-import { isUnreadable } from "../connection/to-storage-error.ts";
+import { isOfDisk } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import type { LossLog } from "../loss-log.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
@@ -24,7 +24,7 @@ export async function findUnhandled(deps: UnhandledDeps, page: UnhandledInput): 
   for (let { after } = page; ;) {
     const part = { handled, after, limit: page.limit };
     const found = await readPage(deps, part).catch((error: unknown) => {
-      if (isUnreadable(error)) return readSingly(deps, part);
+      if (isOfDisk(error)) return readSingly(deps, part);
       throw error;
     });
     if (found.length > 0) return found;
@@ -34,7 +34,9 @@ export async function findUnhandled(deps: UnhandledDeps, page: UnhandledInput): 
     await removeOrphans(
       deps,
       rest.map(({ id }) => id),
-    );
+    ).catch((error: unknown) => {
+      if (!isOfDisk(error)) throw error;
+    });
     after = last.id;
   }
 }
@@ -83,7 +85,7 @@ async function readSingly(deps: UnhandledDeps, part: Part): Promise<readonly Unh
       found.push(job);
       bytes += job.delivery.body.byteLength;
     } catch (error) {
-      if (!isUnreadable(error)) throw error;
+      if (!isOfDisk(error)) throw error;
       deps.loss.unreadable("unhandled", delivery, error);
     }
     if (bytes >= PAGE_BYTES) break;

@@ -1,6 +1,6 @@
 import type { Delivery, Unexpanded } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isCancelled, isFileFailure, isUnreadable } from "../connection/to-storage-error.ts";
+import { isCancelled, isFileFailure, isOfDisk, isUnreadable } from "../connection/to-storage-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import type { LossLog } from "../loss-log.ts";
 import { KEPT_DAY } from "../schema/tables.ts";
@@ -106,7 +106,7 @@ export function createUnexpandedReader({ pool, ident, now, loss }: UnexpandedRea
       return page;
     } catch (error) {
       if (isCancelled(error)) pageBytes = Math.ceil(pageBytes * PART);
-      if (!isUnreadable(error) && !isFileFailure(error)) throw error;
+      if (!isOfDisk(error)) throw error;
       return readOldest();
     }
   };

@@ -1,6 +1,6 @@
 import type { Claim, StorageError } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isOfStatement, isRefusal } from "../connection/to-storage-error.ts";
+import { isBroken, isOfStatement, isRefusal } from "../connection/to-storage-error.ts";
 import { EXPANDER } from "../schema/tables.ts";
 import { createHandOver, type HandOver } from "../workers/hand-over.ts";
 import type { Lanes, Row } from "./lanes.ts";
@@ -47,6 +47,10 @@ export interface Life {
   /** Its last expansion could not be written, for no reason that lies in what was to be expanded. */
   failsToExpand: boolean;
   readonly expanded: (error: unknown) => void;
+  /** Since when it has had no connection to look at the others with, by the monotonic clock. */
+  blindSince: number | undefined;
+  /** A look at the others failed. @returns whether it has had no connection for so long that they are to have its shards */
+  readonly isBlind: (error: unknown) => boolean;
   /** The others were told that it holds the lock that says that it is there: they take over soon where that is free. */
   isPresent: boolean;
   /** Of the monotonic clock: when the last step that holds was sent. */
@@ -64,6 +68,9 @@ export interface Stored {
 /** Of a worker that is to expand and cannot, one at each tick. Each time twice as many, until it can: perhaps nobody can. */
 const BLOCKED_LOOKS = { least: 10, most: 600 };
 
+/** Of the lease: so long it looks in vain. */
+const BLIND = 2;
+
 export interface LifeDeps {
   /** When the server started that it is registered on. */
   readonly server: number;
@@ -74,6 +81,7 @@ export interface LifeDeps {
   readonly steps: Pool;
   readonly now: () => number;
   readonly lanes: Lanes;
+  readonly leaseMs: number;
   readonly pause: () => Promise<void>;
   readonly isOver: (life: Life) => boolean;
   readonly wake: () => void;
@@ -139,7 +147,10 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     steps,
     handOver: createHandOver({ memory, lanes, steps, now }),
     others,
-    see: (workers) => reopenIf(others.see(workers), life),
+    see(workers) {
+      life.blindSince = undefined;
+      reopenIf(others.see(workers), life);
+    },
     hasBegun: false,
     looksAt: "none",
     hasReopened: false,
@@ -153,6 +164,13 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     failsToExpand: false,
     expanded(error) {
       life.failsToExpand = error !== undefined && !isRefusal(error) && !isOfStatement(error);
+    },
+    blindSince: undefined,
+    isBlind(error) {
+      const at = performance.now();
+      const hasNoConnection = isBroken(error) || (error as StorageError).code === "too-many-connections";
+      life.blindSince = hasNoConnection ? (life.blindSince ?? at) : undefined;
+      return others.areSome && at - (life.blindSince ?? at) >= BLIND * deps.leaseMs;
     },
     isPresent: false,
     confirmedAt: performance.now(),

@@ -1,6 +1,13 @@
 import { settled, type Claim, type Progress, StorageError } from "../../../../src/adapter.ts";
 import type { ClaimRecord } from "../../../../src/inbox/claim-book.ts";
-import { isBroken, isCancelled, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
+import {
+  isBroken,
+  isCancelled,
+  isFileFailure,
+  isOfDisk,
+  isRefusal,
+  isUnreadable,
+} from "../connection/to-storage-error.ts";
 import { toText } from "../store/encode-batch.ts";
 import type { Life } from "./create-life.ts";
 import { endOrphans, type OrphanDeps } from "./end-orphans.ts";
@@ -30,10 +37,15 @@ const SLOW = 1 / 2;
 const SOON = SLOW / 2;
 /** Until a job looks again whether its body is there, milliseconds. */
 const LOOK_MS = 1_000;
+/** The same, after its file could not be read: perhaps the disk comes back. */
+const FILE_MS = 60_000;
 
 export function createMarking(deps: MarkingDeps): Marking {
   const { isCurrent, now, leaseMs, tellEnded } = deps;
   const reading = createReadLimit();
+  /** Of jobs whose deliveries' files could not be read: when first, and how many others had been read by then. */
+  const fileFailures = new WeakMap<Row, { readonly at: number; readonly reads: number }>();
+  let reads = 0;
   const largeBodies = createLargeBodies({ ...deps, limit: reading, soonMs: SOON * leaseMs });
 
   function originOf({ recent }: Life, { delivery: id, entry }: Row): Origin | undefined {
@@ -77,10 +89,15 @@ export function createMarking(deps: MarkingDeps): Marking {
       if (isSlow && wanted.length > 0) reading.failed(wanted.length);
       if ((isRefusal(error) || isUnreadable(error)) && isCurrent(mine))
         return markSingly(mine, runs, error as StorageError);
+      if (isFileFailure(error) && isCurrent(mine))
+        return runs.length > 1
+          ? markSingly(mine, runs, error as StorageError)
+          : waitForFile(mine, runs[0]!, error as StorageError);
       for (const run of runs) mine.lanes.giveBack(run, now());
       throw error;
     }
     const { gone, deliveries, unread } = marked;
+    reads += deliveries.size;
     reading.read(wanted.filter(({ delivery }) => !unread.has(delivery)).length, unread.size > 0);
     if (wanted.length > 0 && !isWithin(SLOW)) reading.failed(wanted.length);
     if (isWithin(SOON)) reading.readSoon([...deliveries.values()].reduce((sum, { body }) => sum + body.byteLength, 0));
@@ -110,6 +127,19 @@ export function createMarking(deps: MarkingDeps): Marking {
       );
       return claim ?? [];
     });
+  }
+
+  /** A minute later it is dead, if others could be read meanwhile. */
+  async function waitForFile(mine: Life, run: ClaimRecord<Row>, error: StorageError): Promise<Claim[]> {
+    for (const row of run.rows) mine.lanes.defer(row, FILE_MS);
+    const [head] = run.rows as readonly [Row];
+    const before = fileFailures.get(head);
+    if (before !== undefined && Math.abs(now() - before.at) >= FILE_MS && reads > before.reads)
+      return markSingly(mine, [run], error);
+    if (before === undefined) fileFailures.set(head, { at: now(), reads });
+    deps.unread(head, 0, error);
+    mine.lanes.giveBack(run, now());
+    return [];
   }
 
   /** What the server refuses alone is dead, such as a job whose delivery it cannot read. What ran with it waits again. */
@@ -159,7 +189,7 @@ async function refusedOf(
         left = left.filter(({ delivery }) => unread.has(delivery));
       }
     } catch (error) {
-      if (!isRefusal(error) && !isUnreadable(error)) throw error;
+      if (!isRefusal(error) && !isOfDisk(error)) throw error;
       found.push(...(await refusedOf(mine, left, error as StorageError)));
     }
   }

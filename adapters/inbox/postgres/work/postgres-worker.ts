@@ -92,8 +92,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   }
 
   async function beginNow(): Promise<void> {
-    const given = worker;
-    const handled = toHandled(worker?.handled);
+    const [given, handled] = [worker, toHandled(worker?.handled)];
     await stepPool.query("select"); // without this connection it would take shards and work on none
     const { id, server, database } = await membership.register(handled);
     if (worker !== given) return membership.leave(id, false);
@@ -105,6 +104,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       steps: stepPool,
       now,
       lanes,
+      leaseMs,
       pause,
       isOver: (one) => !isCurrent(one),
       wake: () => worker?.wake(),
@@ -198,7 +198,10 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
   /** One at a time. */
   function tick(mine: Life): Promise<void> {
     ticking = (ticking ?? Promise.resolve()).catch(() => {}).then(() => (isCurrent(mine) ? tickNow(mine) : undefined));
-    return ticking;
+    return ticking.catch((error: unknown) => {
+      if (mine.isBlind(error)) over(mine, "blind");
+      throw error;
+    });
   }
 
   async function tickNow(mine: Life): Promise<void> {

@@ -1,6 +1,6 @@
 import { StorageError, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isLockTimeout, isOfStatement, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
+import { isLockTimeout, isOfDisk, isOfStatement, isRefusal } from "../connection/to-storage-error.ts";
 import {
   stepOf,
   toArray,
@@ -143,7 +143,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     for (const one of settles) one.isUnsure = true;
     settling = [...settles, ...settling];
     // Who gets a refusal takes it for one of these runs.
-    const ofNone = isRefusal(error) || isUnreadable(error) ? new StorageError(error.code, error.message) : error;
+    const ofNone = isRefusal(error) || isOfDisk(error) ? new StorageError(error.code, error.message) : error;
     for (const one of marks) one.reject(ofNone);
     failed(error);
     await pause();
@@ -217,7 +217,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     if (error === undefined) return [];
     if (one !== undefined && isRefusal(error))
       return endOtherwise(one, { ...deps, error })?.map((each) => ofSettles([each]));
-    if (!isOfStatement(error) || (one !== undefined && isUnreadable(error))) return undefined;
+    if (!isOfStatement(error) || (one !== undefined && isOfDisk(error))) return undefined;
     // Who settles tries again, and says so.
     for (const refused of [...settles, ...marks]) refused.reject(error);
     return [];

@@ -14,8 +14,11 @@ export interface WorkerLog {
   over(worker: number, why: Over): StorageError;
 }
 
-/** Another process took over; the server forgot what it had confirmed, or may have; or no step held, though the server answers. */
-export type Over = "taken-over" | "forgot" | "stalled";
+/**
+ * Another process took over; the server forgot what it had confirmed, or may have; no step held, though the server answers; or steps hold, and
+ * there is no connection for anything else.
+ */
+export type Over = "taken-over" | "forgot" | "stalled" | "blind";
 
 export function createWorkerLog(log: () => Logger): WorkerLog {
   return {
@@ -54,5 +57,9 @@ const OVER = {
   stalled: {
     code: "worker-stalled",
     text: "no step held for as long as the lease, though the server answers: this worker begins anew. The process stood still, or the log has why (inbox-failed), such as a lock of another session",
+  },
+  blind: {
+    code: "worker-stalled",
+    text: "no connection `hookline other` for twice the lease: the other processes take over the jobs of this one, which begins anew when it has one",
   },
 };

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { InboxWorkers, StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isFileFailure, isRefusal, isUnreadable } from "../connection/to-storage-error.ts";
+import { isOfDisk, isRefusal } from "../connection/to-storage-error.ts";
 import { DATABASE, EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
 import { BEAT_MS, DEFAULT_GONE_MS } from "../work/intervals.ts";
 import { isNothing, type Handled, type LiveWorker } from "./other-workers.ts";
@@ -113,9 +113,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
       return await takeOver(id, beat, died);
     } catch (error) {
       failed(error as StorageError);
-      return (
-        died && (isUnreadable(error) || isFileFailure(error) || isRefusal(error)) && declareDead({ id, beat }, false)
-      );
+      return died && (isOfDisk(error) || isRefusal(error)) && declareDead({ id, beat }, false);
     }
   }
 

@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import { expect, onTestFinished, test } from "vitest";
+import { mail } from "../../suites/inbox/deliveries.ts";
+import { storeAll } from "../../suites/inbox/verbs.ts";
+import { openProcesses } from "./postgres-processes.ts";
+
+/** Two that work; the first, which expands, loses connections of its own, because others of its role take them. */
+async function crowded(leaseMs: number) {
+  const processes = await openProcesses();
+  const { sql, rows } = processes;
+  const role = `crowded_${randomBytes(4).toString("hex")}`;
+  onTestFinished(async () => void (await sql.query(`drop owned by ${role}; drop role ${role}`)));
+  await sql.query(`create role ${role} login password 'p'`);
+  const [database] = await rows<{ name: string }>("select current_database() as name");
+  await sql.query(`grant create on database ${database?.name} to ${role}`);
+  const first = await processes.start({ leaseMs }, role);
+  const other = await processes.start({ leaseMs });
+  await processes.passing(() => expect(other.inbox.stats().workers?.share).toBe(0.5));
+  return {
+    processes,
+    first,
+    other,
+    async lose(name: string) {
+      const counted = "select application_name = $2 as is_lost, count(*)::int from pg_stat_activity where usename = $1";
+      const counts = await rows<{ is_lost: boolean; count: number }>(`${counted} group by 1`, [role, name]);
+      await sql.query(`alter role ${role} connection limit ${counts.find(({ is_lost }) => !is_lost)?.count}`);
+      const end =
+        "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = $1 and application_name";
+      await sql.query(`${end} = $2`, [role, name]);
+    },
+    gain: () => sql.query(`alter role ${role} connection limit -1`),
+  };
+}
+
+test("where the worker that expands has no connection to write with, another one expands", async () => {
+  const { processes, first, other, lose } = await crowded(5_000);
+  await storeAll(other.inbox, { ...mail(["waits"]), events: undefined });
+  await lose("hookline store");
+  await processes.passing(async () => {
+    const found = await first.inbox.unexpanded(10);
+    await first.inbox.expand(found.map(({ id }) => ({ id, cursor: undefined, events: [] }))).catch(() => {});
+    expect(await other.inbox.unexpanded(10)).toHaveLength(1);
+  });
+  expect(await first.inbox.unexpanded(10)).toEqual([]);
+});
+
+test("a worker that has no connection to look at the others with leaves its jobs to them until it has one", async () => {
+  const { processes, first, other, lose, gain } = await crowded(1_000);
+  await lose("hookline other");
+  await processes.passing(() => expect(other.inbox.stats().workers?.share).toBe(1));
+  expect(first.heard.causes[0]).toMatchObject({ code: "worker-stalled" });
+  await gain();
+  await processes.passing(() => expect([other.inbox.stats().workers?.share, first.heard.begun]).toEqual([0.5, 2]));
+});
