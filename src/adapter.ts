@@ -50,7 +50,7 @@ export {
   type SubscribedResource,
 } from "./inbox/port/gaps.ts";
 export { addErased, ERASED_REASON, NOTHING_ERASED, type ErasedRows } from "./inbox/port/jobs.ts";
-export type { HandledType, InboxJobs, Job, JobQuery, JobSelection, JobState } from "./inbox/port/jobs.ts";
+export type { HandledType, InboxJobs, Job, JobQuery, JobSelection, JobState, Reopened } from "./inbox/port/jobs.ts";
 export type { BlockedQuery, StoredBlocked, StoredJob, UnhandledJob } from "./inbox/port/jobs.ts";
 export { MOST_GROUPS, type JobGroup, type JobSummary } from "./inbox/port/jobs.ts";
 export type { KeyValues } from "./inbox/port/key-values.ts";

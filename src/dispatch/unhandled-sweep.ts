@@ -1,8 +1,9 @@
 import { kindOf } from "../assert.ts";
 import { passed, type Clock } from "../clock.ts";
 import type { NewJob } from "../inbox/port/delivery.ts";
+import type { SingleEvent } from "../protocol/event-types.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
-import type { HandledType, UnhandledJob } from "../inbox/port/jobs.ts";
+import type { HandledType, Reopened, UnhandledJob } from "../inbox/port/jobs.ts";
 import type { DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn } from "./event-loop.ts";
 import { FAIR_S, fairSeconds, jobsOf, TURN_BYTES } from "./expand.ts";
@@ -75,14 +76,15 @@ export function createUnhandledSweep(
         const tried = page.filter(({ id }) => !refused.isForGood(id));
         const hasReopened = await reopen(tried, pause);
         after = last; // not earlier: a page that failed is read again
+        limit = PAGE;
         if (hasReopened) {
           refused.reopened(tried);
           stopFailing();
-          limit = PAGE;
           if (back !== undefined) ({ after } = back);
           back = undefined;
         }
-        await pause.wait(PAGE_EVERY_MS, fewJobsWait);
+        if (hasReopened) await pause.wait(PAGE_EVERY_MS, fewJobsWait);
+        else await nextTurn(); // nothing waits for what is still unknown
       } catch (error) {
         if (pause.isOver) return;
         faultLog.error({ err: error, code: "inbox-failed" }, "unhandled jobs could not be reopened: it is tried again");
@@ -115,7 +117,7 @@ export function createUnhandledSweep(
 
   /** @returns whether anything was written */
   async function reopen(page: readonly UnhandledJob[], pause: Pause): Promise<boolean> {
-    const replacements: { readonly id: string; readonly jobs: readonly NewJob[] }[] = [];
+    const replacements: Reopened[] = [];
     let parsed = 0;
     let last: Uint8Array | undefined;
     for (const job of page) {
@@ -128,8 +130,9 @@ export function createUnhandledSweep(
       // One that several jobs share is parsed once.
       if (event === undefined && delivery.body !== last) parsed += delivery.body.byteLength;
       last = delivery.body;
-      const jobs = jobsFor(job);
-      if (jobs.length > 0) replacements.push({ id: job.id, jobs });
+      const read = eventAt(job);
+      const jobs = jobsFor(job, read);
+      if (jobs.length > 0) replacements.push({ id: job.id, jobs, event: read });
     }
     if (replacements.length === 0 || pause.isOver) return false;
     await watch.limit("jobs.reopen", () => inbox.jobs.reopen(replacements));
@@ -138,8 +141,8 @@ export function createUnhandledSweep(
   }
 
   /** A job that lost its handler goes to its own consumer only: the others had a job of their own. */
-  function jobsFor(job: UnhandledJob): NewJob[] {
-    const jobs = jobsOf(eventAt(job), handlers, job.delivery.source);
+  function jobsFor(job: UnhandledJob, event: SingleEvent): NewJob[] {
+    const jobs = jobsOf(event, handlers, job.delivery.source);
     return jobs.filter(
       ({ state, consumer }) => state === "waiting" && (job.consumer === undefined || job.consumer === consumer),
     );

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { InboxJobs, UnhandledJob } from "../../src/inbox/port/jobs.ts";
 import { deferred, turns, until, watch } from "../support/event-loop.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { bookingBody, lifecycleBody } from "../support/make-delivery.ts";
+import { bodyOf, bookingBody, lifecycleBody } from "../support/make-delivery.ts";
 import { emails, heldHandler, recordingHandler, rig, type Rig, type RigOptions } from "../support/rig.ts";
 import { stubInbox } from "../support/stub-inboxes.ts";
 
@@ -130,6 +130,26 @@ describe("a later start", () => {
     await receiver.start();
     await receiver.idle();
     expect(inbox.stats().unhandled).toBe(1);
+  });
+
+  test("what is still unknown makes nothing behind it wait, not even after a look that failed", async () => {
+    const limits: number[] = [];
+    const { receiver, send, pass } = await withUnhandled(["a"], (own) => ({
+      unhandled: async (page) => {
+        if (limits.push(page.limit) === 1) throw new Error("no");
+        const found = await own.unhandled({ ...page, after: limits.length > 5 ? page.after : undefined });
+        if (limits.length > 4) return found;
+        return found.map((job) => Object.assign({}, job, { event: { type: "unknown" } }));
+      },
+    }));
+    const { handler } = heldHandler();
+    receiver.on("contact", handler, { lane: "account", timeoutMs: 0 });
+    const { seen, handler: onEmail } = recordingHandler();
+    receiver.on("email", onEmail);
+    await send(bodyOf({ resource: "/contacts", payloads: named(150).map((id) => ({ id, changeType: "created" })) })); // they wait in one lane
+    await receiver.start();
+    await pass(1_000);
+    expect([seen, limits]).toEqual([["a"], [100, 1, 100, 100, 100]]);
   });
 
   test("without any handler does not look for unhandled jobs", async () => {

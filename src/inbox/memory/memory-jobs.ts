@@ -105,13 +105,13 @@ export function memoryJobs({ store, book, backlog, now, lost, wake, erased }: Me
       }));
     },
     reopen: async (replacements) => {
-      for (const { id, jobs } of replacements) {
+      for (const { id, jobs, event } of replacements) {
         const row = store.get(id);
         if (row?.progress.state !== "unhandled") continue;
         const { replayOf } = row;
         for (const job of jobs) {
           const replay = replayOf === undefined ? job : { ...job, mergeKey: replayKey(job.mergeKey), replayOf };
-          const again = store.addJob(row.deliveryRow, row, replay);
+          const again = store.addJob(row.deliveryRow, { entry: row.entry, event: event ?? row.event }, replay);
           if (again?.progress.state === "waiting") book.append(again, now());
         }
         store.remove(row);

@@ -61,8 +61,11 @@ export interface InboxJobs {
     readonly after?: string | undefined;
     readonly limit: number;
   }): Promise<readonly UnhandledJob[]>;
-  /** Replaces unhandled jobs by jobs of their current consumers, at the tails of their lanes: all in one atomic commit. */
-  reopen(replacements: readonly { readonly id: string; readonly jobs: readonly NewJob[] }[]): Promise<void>;
+  /**
+   * Replaces unhandled jobs by jobs of their current consumers, at the tails of their lanes: all in one atomic commit. The new ones are of
+   * the type, account and subscription of `event`, where it is given: an earlier version may have stored it as `unknown`.
+   */
+  reopen(replacements: readonly Reopened[]): Promise<void>;
   /**
    * Counts jobs where that costs less than reading them, such as from counts that are kept. Undefined, or a result of undefined: the receiver
    * reads what `find` gives.
@@ -176,6 +179,13 @@ export interface UnhandledJob {
   /** The consumer that no longer has a handler; undefined when no consumer ever had one. */
   readonly consumer: string | undefined;
   readonly delivery: Delivery;
+}
+
+/** One of them, with the jobs that take its place. */
+export interface Reopened {
+  readonly id: string;
+  readonly jobs: readonly NewJob[];
+  readonly event?: SingleEvent | undefined;
 }
 
 /** Selects jobs that meet all given conditions. */

@@ -102,6 +102,15 @@ export const reopening: InboxPromises = {
         );
       },
 
+      "they are of the type and the account that the event says now": async ({ inbox }) => {
+        await storeAll(inbox, mail([nobodys("a")], { accountId: 2002 }));
+        const [waiting] = await inbox.jobs.unhandled(all);
+        const event = { type: "email.created", accountId: 7, subscription: 8 };
+        await inbox.jobs.reopen([{ id: waiting?.id ?? "", jobs: [job], event: event as never }]);
+        const [found] = await findAll(inbox, { types: ["email.created"], accountId: 7, subscription: 8 });
+        assert.equal(found?.state, "waiting");
+      },
+
       "a second time makes nothing": async ({ inbox }) => {
         await storeAll(inbox, mail([nobodys("a")]));
         const [waiting] = await inbox.jobs.unhandled(all);

@@ -187,10 +187,8 @@ export function createPostgresJobs({
         { handled: handled.filter(({ type }) => looksAt(type)), after: toId(after) ?? 0, limit },
       ),
     async reopen(replacements) {
-      const jobsFor = new Map(replacements.flatMap(({ id, jobs }) => [[Number(id), jobs] as const]));
-      const count = await again(() =>
-        replace([...jobsFor.keys()], (old) => reopenedAs(old, jobsFor.get(old.id) ?? [])),
-      );
+      const byId = new Map(replacements.map((one) => [Number(one.id), one]));
+      const count = await again(() => replace([...byId.keys()], (old) => reopenedAs(old, byId.get(old.id))));
       if (count > 0) await changed();
     },
   };

@@ -1,4 +1,4 @@
-import type { NewJob } from "../../../../src/adapter.ts";
+import type { NewJob, Reopened, SingleEvent } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
 import type { Make } from "../store/writer.ts";
 import { REMOVED } from "../schema/body-functions.ts";
@@ -6,7 +6,11 @@ import { findByIds, type TableJob } from "./find-jobs.ts";
 import { listedJobs } from "./job-lists.ts";
 
 /** A job that takes the place of another one. */
-export type Replacement = Pick<NewJob, "consumer" | "lane" | "mergeKey"> & { readonly replayOf: number | null };
+export type Replacement = Pick<NewJob, "consumer" | "lane" | "mergeKey"> & {
+  readonly replayOf: number | null;
+  /** As the event says now. */
+  readonly event?: SingleEvent | undefined;
+};
 
 /** Ids of one call are of one block. */
 const MOST_MADE = 4_000;
@@ -19,10 +23,19 @@ export function replayOf({ id, consumer, lane, mergeKey, replayOf: first }: Tabl
 }
 
 /** Unhandled jobs become jobs of their current consumers. */
-export function reopenedAs({ state, replayOf: first }: TableJob, jobs: readonly NewJob[]): readonly Replacement[] {
+export function reopenedAs(
+  { state, replayOf: first }: TableJob,
+  { jobs = [], event }: Partial<Reopened> = {},
+): readonly Replacement[] {
   if (state !== "unhandled") return [];
   const toKey = (key: string | undefined): string | undefined => (first === null ? key : toReplayKey(key));
-  return jobs.map(({ consumer, lane, mergeKey }) => ({ consumer, lane, mergeKey: toKey(mergeKey), replayOf: first }));
+  return jobs.map(({ consumer, lane, mergeKey }) => ({
+    consumer,
+    lane,
+    mergeKey: toKey(mergeKey),
+    replayOf: first,
+    event,
+  }));
 }
 
 /**
@@ -51,8 +64,9 @@ export async function replaceJobs(
   const jobs = planned.flatMap(({ old, made }) =>
     (old.state === "dead" || old.state === "unhandled") && !removed.has(old.id)
       ? []
-      : made.map(({ consumer = "", lane, mergeKey, replayOf: first }) => {
-          const { delivery, day, entry, type, account, subscription, receivedAt } = old;
+      : made.map(({ consumer = "", lane, mergeKey, replayOf: first, event }) => {
+          const { delivery, day, entry, receivedAt } = old;
+          const { type, accountId: account = null, subscription = null } = event ?? { ...old, accountId: old.account };
           const origin = { delivery, day, entry, type, account, subscription, receivedAt };
           return { ...origin, consumer, lane, mergeKey, replayOf: first ?? undefined };
         }),

@@ -8,6 +8,7 @@ import {
   type InboxJobs,
   type JobSelection,
   type Logger,
+  type SingleEvent,
   type StoredBlocked,
   type StoredJob,
 } from "../../../../src/adapter.ts";
@@ -94,7 +95,11 @@ export function createFileJobs({ commits, requests, refreshPauses, log, isOpen }
       });
     },
     async reopen(replacements) {
-      const made = replacements.map(({ id, jobs }) => ({ id: Number(id), jobs }));
+      const made = replacements.map(({ id, jobs, event }) => ({
+        id: Number(id),
+        jobs,
+        origin: event && toOrigin(event),
+      }));
       requests.append(await commits.add("reopen", made));
     },
   };
@@ -105,3 +110,13 @@ function onceEach(selection: JobSelection): JobSelection {
 }
 
 const toStoredJob = (job: FileJob): StoredJob => asStoredJob(job, toJobError(job.error));
+
+const toOrigin = ({
+  type,
+  accountId,
+  subscription,
+}: SingleEvent): Pick<FileJob, "type" | "account" | "subscription"> => ({
+  type,
+  account: accountId ?? null,
+  subscription: subscription ?? null,
+});

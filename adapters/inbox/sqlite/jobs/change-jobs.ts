@@ -28,6 +28,8 @@ export interface JobChanges {
 interface Replacement {
   readonly id: number;
   readonly jobs: readonly NewJob[];
+  /** As the event says now. */
+  readonly origin: Pick<FileJob, "type" | "account" | "subscription"> | undefined;
 }
 
 /** What was erased in one go. */
@@ -84,7 +86,11 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
   };
 
   /** Jobs with others that replace them. Dead and unhandled ones go. */
-  function replace(ids: readonly number[], replacementsOf: (old: FileJob) => readonly NewReplay[]): LoadedJob[] {
+  function replace(
+    ids: readonly number[],
+    replacementsOf: (old: FileJob) => readonly NewReplay[],
+    originOf: (id: number) => Replacement["origin"] = () => undefined,
+  ): LoadedJob[] {
     const gone: number[] = [];
     const made = ids.flatMap((id) => {
       const old = finder.get(id);
@@ -94,7 +100,7 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
         jobs.remove(id, old.state);
         gone.push(id);
       }
-      return make(old, replacements);
+      return make({ ...old, ...originOf(id) }, replacements);
     });
     lists.remove(gone);
     return made;
@@ -152,13 +158,17 @@ export function createJobChanges(db: DatabaseSync, deps: JobChangesDeps): JobCha
         return [{ ...again, replayOf: replayOf ?? id }];
       }),
     reopen(replacements) {
-      const jobsFor = new Map(replacements.map(({ id, jobs: made }) => [id, made]));
-      return replace([...jobsFor.keys()], ({ id, state: from, replayOf }) => {
-        if (from !== "unhandled") return [];
-        const toKey = (key: string | undefined): string | undefined => (replayOf === null ? key : toReplayKey(key));
-        const made = jobsFor.get(id) ?? [];
-        return made.map(({ consumer, lane, mergeKey }) => ({ consumer, lane, mergeKey: toKey(mergeKey), replayOf }));
-      });
+      const byId = new Map(replacements.map((one) => [one.id, one]));
+      return replace(
+        [...byId.keys()],
+        ({ id, state: from, replayOf }) => {
+          if (from !== "unhandled") return [];
+          const toKey = (key: string | undefined): string | undefined => (replayOf === null ? key : toReplayKey(key));
+          const made = byId.get(id)?.jobs ?? [];
+          return made.map(({ consumer, lane, mergeKey }) => ({ consumer, lane, mergeKey: toKey(mergeKey), replayOf }));
+        },
+        (id) => byId.get(id)?.origin,
+      );
     },
     drop(wanted, { nobodyWorks }) {
       const dropped = wanted.filter((id) => (nobodyWorks || !state.mark.has(id)) && removeOne(id));
