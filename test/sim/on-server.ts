@@ -81,6 +81,11 @@ function asProcess(bare: WorkingInbox) {
       works = true;
       await takeOver();
     },
+    // It gives up its lanes to nobody.
+    stopWork() {
+      works = false;
+      inbox.stopWork?.();
+    },
     async close() {
       isOver = true;
       await inbox.close();
