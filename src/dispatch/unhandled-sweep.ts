@@ -1,5 +1,5 @@
 import { kindOf } from "../assert.ts";
-import { passed, type Clock } from "../clock.ts";
+import { passed as now, type Clock } from "../clock.ts";
 import type { NewJob } from "../inbox/port/delivery.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
@@ -46,18 +46,24 @@ export function createUnhandledSweep(
   /** For `health()`. */
   let failing: ReturnType<DispatchDeps["watch"]["own"]> | undefined;
 
-  /** What is refused alone is passed, and tried again once the rest is reopened, until it counts as refused for good. */
+  /**
+   * Of a page that is refused the first half is tried. What is refused alone is passed, and tried again once another one was taken, and once
+   * the rest is reopened, until it counts as refused for good.
+   */
   async function sweep(pause: Pause): Promise<void> {
     const handled = typesToLookAt();
     const refused = createRefused({ clock, watch, faultLog });
     let after: string | undefined;
     /** Where what was refused for the first time begins: once the inbox takes others, it comes before them. */
     let back: { readonly after: string | undefined } | undefined;
+    /** Where the first one stands that is to be tried once more at the end. */
+    let left: { readonly after: string | undefined } | undefined;
     let limit = PAGE;
-    let isLeft = false;
+    let hasTaken = false;
     let more = handled.length > 0;
     while (more && !pause.isOver) {
       let page: readonly UnhandledJob[] = [];
+      let tried: readonly UnhandledJob[] = [];
       try {
         const found: unknown = await watch.limit("jobs.unhandled", () =>
           inbox.jobs.unhandled({ handled, after, limit }),
@@ -66,18 +72,20 @@ export function createUnhandledSweep(
         page = found as readonly UnhandledJob[];
         const last = page.at(-1)?.id;
         if (last === undefined) {
-          more = isLeft || again;
+          more = left !== undefined || again;
           if (!more) pause.end(); // from here on another `begin` is another sweep
-          if (isLeft && limit > 1) await pause.wait(tryAgainMs, () => false);
-          isLeft = again = false;
-          after = undefined;
+          if (left !== undefined && hasTaken) await pause.wait(tryAgainMs, () => false);
+          after = again ? undefined : left?.after;
+          [left, again] = [undefined, false];
+          refused.nextPass();
           continue;
         }
-        const tried = page.filter(({ id }) => !refused.isForGood(id));
+        tried = page.filter(({ id }) => !refused.isPassed(id));
         const hasReopened = await reopen(tried, pause);
         after = last; // not earlier: a page that failed is read again
-        limit = PAGE;
+        limit = Math.min(2 * limit, PAGE);
         if (hasReopened) {
+          hasTaken = true;
           refused.reopened(tried);
           stopFailing();
           if (back !== undefined) ({ after } = back);
@@ -90,15 +98,18 @@ export function createUnhandledSweep(
         faultLog.error({ err: error, code: "inbox-failed" }, "unhandled jobs could not be reopened: it is tried again");
         failing ??= watch.own("reopen", "An unhandled job that has a handler now");
         failing.failed(error);
-        const [first] = page;
-        if (limit === 1 && first !== undefined) {
+        const [first, ...rest] = tried;
+        const isAlone = first !== undefined && rest.length === 0;
+        if (isAlone) {
           const tries = refused.add(first, error);
           if (tries === "first") back ??= { after };
-          if (tries !== "last") isLeft = true;
-          after = first.id;
+          if (tries !== "last") left ??= { after };
+          after = page.at(-1)?.id;
         }
-        limit = 1;
-        await pause.wait(tryAgainMs, () => false);
+        const mayBeInbox = isAlone ? !hasTaken : page.length === 0 || limit === 1;
+        hasTaken &&= !isAlone;
+        limit = Math.ceil(Math.min(page.length || limit, limit) / 2);
+        if (mayBeInbox) await pause.wait(tryAgainMs, () => false);
       }
     }
   }
@@ -184,16 +195,20 @@ export function createUnhandledSweep(
 /** What one sweep could not reopen, each job alone. It may be the storage that fails: tries count while the inbox takes others. */
 function createRefused({ clock, watch, faultLog }: Pick<DispatchDeps, "clock" | "watch" | "faultLog">) {
   const tries = new Map<string, { readonly fairS: number; readonly at: number; readonly taken: number }>();
+  /** More than once in this pass. */
+  const passed = new Set<string>();
   let pages = 0;
 
   return {
-    isForGood: (id: string): boolean => (tries.get(id)?.fairS ?? 0) >= FAIR_S,
+    isPassed: (id: string): boolean => passed.has(id) || (tries.get(id)?.fairS ?? 0) >= FAIR_S,
+    nextPass: () => passed.clear(),
     reopened(jobs: readonly UnhandledJob[]): void {
       pages += 1;
       for (const { id } of jobs) tries.delete(id);
     },
     add({ id }: UnhandledJob, error: unknown): "first" | "again" | "last" {
-      const [at, taken, before] = [passed(clock), watch.written + pages, tries.get(id)];
+      const [at, taken, before] = [now(clock), watch.written + pages, tries.get(id)];
+      if (before !== undefined) passed.add(id);
       const isFair = before !== undefined && taken > before.taken;
       const fairS = (before?.fairS ?? 0) + (isFair ? fairSeconds(at - before.at) : 0);
       tries.set(id, { fairS, at, taken });

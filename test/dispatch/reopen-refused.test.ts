@@ -65,6 +65,14 @@ test("jobs behind one that cannot be reopened are reopened at once, although not
   expect(seen).toEqual(["a", "c", "d"]);
 });
 
+test("one of a hundred that cannot be reopened costs the others no second each", async () => {
+  const ids = Array.from({ length: 100 }, (_, place) => `${place}`);
+  const { pass, seen, tries } = await refusing(ids, 60);
+  await pass(1_000);
+  expect(seen).toEqual(ids.toSpliced(60, 1));
+  expect(tries.length).toBeLessThan(30);
+});
+
 test("many that cannot be reopened keep no other for long", async () => {
   const bad = Array.from({ length: 20 }, (_, index) => `bad-${index}`);
   const { pass, seen } = await refusing([...bad, "good", "better"], ...bad.keys());

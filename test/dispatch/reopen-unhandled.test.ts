@@ -149,7 +149,7 @@ describe("a later start", () => {
     await send(bodyOf({ resource: "/contacts", payloads: named(150).map((id) => ({ id, changeType: "created" })) })); // they wait in one lane
     await receiver.start();
     await pass(1_000);
-    expect([seen, limits]).toEqual([["a"], [100, 1, 100, 100, 100]]);
+    expect([seen, limits]).toEqual([["a"], [100, 50, 100, 100, 100]]);
   });
 
   test("without any handler does not look for unhandled jobs", async () => {
