@@ -82,44 +82,49 @@ test("an unexpanded delivery that PostgreSQL cannot read keeps no later one from
   for (const id of ["c", "d", "e", "f", "g", "h", "i"]) await storeAll(inbox, mail([id], { filler }));
 });
 
-describe.each(["io_error", "undefined_file"])("where PostgreSQL cannot read a file (%s)", (condition) => {
-  async function withBroken(broken: (ids: readonly string[]) => readonly string[]) {
-    const processes = await openProcesses();
-    const receiving = await processes.start();
-    await receiving.inbox.store(["a", "b", "c", "d"].map((id) => raw(mail([id]))));
-    await receiving.inbox.close();
-    const ids = (await processes.rows<{ id: string }>("select id from hookline.delivery order by id")).map(({ id }) => id); // prettier-ignore
-    await breakBody(processes, broken(ids).join(), condition);
-    const process = await processes.start();
-    async function expandNext(): Promise<string[]> {
-      const page = await process.inbox.unexpanded(10);
-      await process.inbox.expand(page.map(({ id }) => ({ id, events: mail([nobodys(id)]).events, cursor: undefined })));
-      return page.map(({ id }) => id);
+describe.each(["io_error", "undefined_file", "internal_error"])(
+  "where PostgreSQL cannot read a file (%s)",
+  (condition) => {
+    async function withBroken(broken: (ids: readonly string[]) => readonly string[]) {
+      const processes = await openProcesses();
+      const receiving = await processes.start();
+      await receiving.inbox.store(["a", "b", "c", "d"].map((id) => raw(mail([id]))));
+      await receiving.inbox.close();
+      const ids = (await processes.rows<{ id: string }>("select id from hookline.delivery order by id")).map(({ id }) => id); // prettier-ignore
+      await breakBody(processes, broken(ids).join(), condition);
+      const process = await processes.start();
+      async function expandNext(): Promise<string[]> {
+        const page = await process.inbox.unexpanded(10);
+        await process.inbox.expand(
+          page.map(({ id }) => ({ id, events: mail([nobodys(id)]).events, cursor: undefined })),
+        );
+        return page.map(({ id }) => id);
+      }
+      return { ...process, ids, expandNext };
     }
-    return { ...process, ids, expandNext };
-  }
 
-  test("a delivery in it is waited for for a minute, and then those behind it are expanded", async () => {
-    const { clock, log, ids, expandNext } = await withBroken(([, b = "", c = ""]) => [b, c]);
-    const [a, b, c, d] = ids;
-    expect(await expandNext()).toEqual([a]);
-    await expect(expandNext()).rejects.toThrow("missing chunk");
-    clock.jump(59_000);
-    await expect(expandNext()).rejects.toThrow("missing chunk");
-    clock.jump(1_000);
-    expect([await expandNext(), await expandNext(), await expandNext(), await expandNext()]).toEqual([[b], [c], [d], []]); // prettier-ignore
-    expect(log.of("delivery-unreadable")).toMatchObject([{ facts: { deliveryId: b } }, { facts: { deliveryId: c } }]);
-  });
-
-  test("deliveries of which none can be read wait until the disk is back", async () => {
-    const { clock, log, expandNext } = await withBroken((ids) => ids);
-    for (let look = 0; look < 3; look += 1) {
+    test("a delivery in it is waited for for a minute, and then those behind it are expanded", async () => {
+      const { clock, log, ids, expandNext } = await withBroken(([, b = "", c = ""]) => [b, c]);
+      const [a, b, c, d] = ids;
+      expect(await expandNext()).toEqual([a]);
       await expect(expandNext()).rejects.toThrow("missing chunk");
-      clock.jump(3_600_000);
-    }
-    expect(log.of("delivery-unreadable")).toEqual([]);
-  });
-});
+      clock.jump(59_000);
+      await expect(expandNext()).rejects.toThrow("missing chunk");
+      clock.jump(1_000);
+      expect([await expandNext(), await expandNext(), await expandNext(), await expandNext()]).toEqual([[b], [c], [d], []]); // prettier-ignore
+      expect(log.of("delivery-unreadable")).toMatchObject([{ facts: { deliveryId: b } }, { facts: { deliveryId: c } }]);
+    });
+
+    test("deliveries of which none can be read wait until the disk is back", async () => {
+      const { clock, log, expandNext } = await withBroken((ids) => ids);
+      for (let look = 0; look < 3; look += 1) {
+        await expect(expandNext()).rejects.toThrow("missing chunk");
+        clock.jump(3_600_000);
+      }
+      expect(log.of("delivery-unreadable")).toEqual([]);
+    });
+  },
+);
 
 test.each([1, 120])(
   "%i unexpanded deliveries that are not in the tables any more keep no other from being handled",
@@ -168,31 +173,34 @@ test("of merged jobs, the one whose delivery PostgreSQL cannot read ends alone",
   expect(jobs).toMatchObject([{ state: "dead", deliveryId: rows[1]!.id, error: { name: "StorageError" } }]);
 });
 
-test("a job whose delivery's file cannot be read waits alone, and ends once others could be read and it could not", async () => {
-  const processes = await openProcesses();
-  const first = await processes.start();
-  await storeAll(first.inbox, ...["a", "b", "c", "d"].map((id) => mail([id])));
-  await first.inbox.close();
-  const [bad] = await processes.rows<{ id: string }>("select id from hookline.delivery order by id");
-  await breakBody(processes, bad!.id, "undefined_file");
-  const { inbox, clock, log } = await processes.start();
-  const claims: Claim[] = [];
-  await eventually(async () => {
-    claims.push(...(await claimAll(inbox)));
-    expect(recordsOf(claims).flat().toSorted()).toEqual(["b", "c", "d"]);
-  });
-  await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })));
-  expect(log.of("body-unread")).toMatchObject([{ level: "error" }]);
-  const states = async () => (await inbox.jobs.find({ states: ["dead", "waiting"], limit: 10 })).jobs;
-  expect(await states()).toMatchObject([{ state: "waiting", deliveryId: bad!.id }]);
-  await clock.advance(60_000);
-  expect(await claimAll(inbox)).toEqual([]);
-  expect(await states()).toMatchObject([{ state: "dead", error: { name: "StorageError" } }]);
-});
+test.each(["io_error", "undefined_file", "internal_error"])(
+  "a job whose delivery cannot be read (%s) waits alone, and ends once others could be and it could not",
+  async (why) => {
+    const processes = await openProcesses();
+    const first = await processes.start();
+    await storeAll(first.inbox, ...["a", "b", "c", "d"].map((id) => mail([id])));
+    await first.inbox.close();
+    const [bad] = await processes.rows<{ id: string }>("select id from hookline.delivery order by id");
+    await breakBody(processes, bad!.id, why);
+    const { inbox, clock, log } = await processes.start();
+    const claims: Claim[] = [];
+    await eventually(async () => {
+      claims.push(...(await claimAll(inbox)));
+      expect(recordsOf(claims).flat().toSorted()).toEqual(["b", "c", "d"]);
+    });
+    await inbox.settle(claims.map((claim) => ({ claim, outcomes: [done] })));
+    expect(log.of("body-unread")).toMatchObject([{ level: "error" }]);
+    const states = async () => (await inbox.jobs.find({ states: ["dead", "waiting"], limit: 10 })).jobs;
+    expect(await states()).toMatchObject([{ state: "waiting", deliveryId: bad!.id }]);
+    await clock.advance(60_000);
+    expect(await claimAll(inbox)).toEqual([]);
+    expect(await states()).toMatchObject([{ state: "dead", error: { name: "StorageError" } }]);
+  },
+);
 
 const EMAILS = { handled: [{ type: "email.updated", consumer: "default" }], after: undefined };
 
-test.each(["data_corrupted", "undefined_file"])(
+test.each(["data_corrupted", "undefined_file", "internal_error"])(
   "unhandled jobs whose delivery cannot be read (%s) are stepped over",
   async (why) => {
     const processes = await openProcesses();

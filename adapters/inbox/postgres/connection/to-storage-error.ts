@@ -48,9 +48,12 @@ export function isUnreadable(error: unknown): boolean {
   return /^XX00[12]$/.test(sqlStateOf(error) ?? "");
 }
 
-/** Whether a file could not be read or written, or is not there: one row may be the reason, or the disk, which may come back. */
+/**
+ * Whether a file could not be read or written, or is not there, or the server failed in a way that it has no code for, as where a length in a
+ * row is broken: one row may be the reason, or the disk, which may come back.
+ */
 export function isFileFailure(error: unknown): boolean {
-  return /^58(030|P01)$/.test(sqlStateOf(error) ?? "");
+  return /^(58030|58P01|XX000)$/.test(sqlStateOf(error) ?? "");
 }
 
 /** Either of these. */
