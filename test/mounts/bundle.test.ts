@@ -26,11 +26,11 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./signature": { target: "workers", kib: 8 },
   // zod is most of it: test/client/size.test.ts has the budget without it.
   "./client": { target: "workers", kib: 27.25 },
-  "./subscriptions": { target: "node", kib: 98.5 },
+  "./subscriptions": { target: "node", kib: 98.75 },
   "./testing": { target: "node", kib: 98.95 },
-  "./sync": { target: "node", kib: 98.5 },
+  "./sync": { target: "node", kib: 98.75 },
   // No app has it in a bundle; what computes series is a third of it.
-  "./emulator": { target: "node", kib: 250.25 },
+  "./emulator": { target: "node", kib: 250.5 },
   "./node": { target: "node", kib: 102 },
   "./express": { target: "node", kib: 102 },
   "./koa": { target: "node", kib: 102 },
@@ -38,26 +38,26 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./nest": { target: "node", kib: 102.75 },
   "./gcp": { target: "node", kib: 102 },
   "./azure": { target: "node", kib: 96 },
-  "./aws-lambda": { target: "node", kib: 96 },
+  "./aws-lambda": { target: "node", kib: 96.25 },
   "./fetch": { target: "workers", kib: 80.25 },
-  "./hono": { target: "workers", kib: 80.25 },
-  "./next": { target: "node", kib: 102.5 },
+  "./hono": { target: "workers", kib: 80.5 },
+  "./next": { target: "node", kib: 102.75 },
   "./workers": { target: "workers", kib: 80.25 },
   "./sqlite": { target: "node", kib: 122.25 },
   "./sqlite-thread": { target: "node", kib: 20 },
   // Without `pg`, which has 26 KiB.
   "./postgres": { target: "node", kib: 163.5 },
-  "./bullmq": { target: "node", kib: 95.5 },
+  "./bullmq": { target: "node", kib: 95.75 },
   "./pg-boss": { target: "node", kib: 96 },
   // Without the client of AWS.
   "./sqs": { target: "node", kib: 96.25 },
   "./nats": { target: "node", kib: 95.5 },
   // Its page is read from files.
   "./dashboard": { target: "node", kib: 102 },
-  "./redis": { target: "node", kib: 94.5 },
-  "./prometheus": { target: "node", kib: 97 },
+  "./redis": { target: "node", kib: 94.75 },
+  "./prometheus": { target: "node", kib: 97.25 },
   // Without `@opentelemetry/api`.
-  "./opentelemetry": { target: "node", kib: 96.75 },
+  "./opentelemetry": { target: "node", kib: 97 },
 };
 
 describe("the size of an entry in a bundle", () => {
