@@ -29,6 +29,11 @@ describe("an error of the driver or the server", () => {
     });
   });
 
+  test("a file that the server may not open is no right that the role lacks", () => {
+    const refused = Object.assign(failed("42501", "could not open file: Permission denied"), { file: "md.c" });
+    expect(toStorageError(refused, "statement")).toMatchObject({ code: "storage-failed" });
+  });
+
   test.each([
     ["53100", /Make room there: what is stored is not lost, what was refused is redelivered/],
     ["53300", /Raise `max_connections`.*or put a pooler/],

@@ -174,7 +174,7 @@ test("of merged jobs, the one whose delivery PostgreSQL cannot read ends alone",
 });
 
 test.each(["io_error", "undefined_file", "internal_error"])(
-  "a job whose delivery cannot be read (%s) waits alone, and ends once others could be and it could not",
+  "a job whose delivery cannot be read (%s) waits alone for a minute, and ends",
   async (why) => {
     const processes = await openProcesses();
     const first = await processes.start();

@@ -303,9 +303,11 @@ function describe(error: unknown): {
 } {
   // Of several addresses of a name, each has failed.
   const [one = error] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : [];
-  const { code, message } = (one ?? {}) as { readonly code?: unknown; readonly message?: string };
-  const text = typeof code === "string" ? code : "";
+  const { code, message, file } = (one ?? {}) as { readonly [field in "code" | "message" | "file"]?: string };
+  // A file that the server may not open is no right that the role lacks.
+  const isFile = code === "42501" && /^(md|fd)\.c$/.test(file ?? "");
+  const text = isFile ? "58030" : typeof code === "string" ? code : "";
   const sqlState = SQL_STATE.test(text) ? text : undefined;
   const said = message === undefined || message === "" ? String(code ?? one) : message;
-  return { sqlState, code: text, detail: `PostgreSQL: ${said}${sqlState === undefined ? "" : ` (${sqlState})`}.` };
+  return { sqlState, code: text, detail: `PostgreSQL: ${said}${sqlState === undefined ? "" : ` (${code})`}.` };
 }

@@ -43,9 +43,8 @@ const FILE_MS = 60_000;
 export function createMarking(deps: MarkingDeps): Marking {
   const { isCurrent, now, leaseMs, tellEnded } = deps;
   const reading = createReadLimit();
-  /** Of jobs whose deliveries' files could not be read: when first, and how many others had been read by then. */
-  const fileFailures = new WeakMap<Row, { readonly at: number; readonly reads: number }>();
-  let reads = 0;
+  /** By the ids of jobs whose deliveries' files could not be read: when first. */
+  const fileFailures = new Map<number, number>();
   const largeBodies = createLargeBodies({ ...deps, limit: reading, soonMs: SOON * leaseMs });
 
   function originOf({ recent }: Life, { delivery: id, entry }: Row): Origin | undefined {
@@ -97,7 +96,7 @@ export function createMarking(deps: MarkingDeps): Marking {
       throw error;
     }
     const { gone, deliveries, unread } = marked;
-    reads += deliveries.size;
+    for (const { id } of fileFailures.size > 0 ? all : []) fileFailures.delete(id);
     reading.read(wanted.filter(({ delivery }) => !unread.has(delivery)).length, unread.size > 0);
     if (wanted.length > 0 && !isWithin(SLOW)) reading.failed(wanted.length);
     if (isWithin(SOON)) reading.readSoon([...deliveries.values()].reduce((sum, { body }) => sum + body.byteLength, 0));
@@ -129,14 +128,16 @@ export function createMarking(deps: MarkingDeps): Marking {
     });
   }
 
-  /** A minute later it is dead, if others could be read meanwhile. */
+  /** A minute later it is dead: all else could be marked without it. */
   async function waitForFile(mine: Life, run: ClaimRecord<Row>, error: StorageError): Promise<Claim[]> {
     for (const row of run.rows) mine.lanes.defer(row, FILE_MS);
     const [head] = run.rows as readonly [Row];
-    const before = fileFailures.get(head);
-    if (before !== undefined && Math.abs(now() - before.at) >= FILE_MS && reads > before.reads)
+    const since = fileFailures.get(head.id);
+    if (since !== undefined && Math.abs(now() - since) >= FILE_MS) {
+      fileFailures.delete(head.id);
       return markSingly(mine, [run], error);
-    if (before === undefined) fileFailures.set(head, { at: now(), reads });
+    }
+    if (since === undefined) fileFailures.set(head.id, now());
     deps.unread(head, 0, error);
     mine.lanes.giveBack(run, now());
     return [];
