@@ -78,8 +78,10 @@ function textOf(read: () => unknown): string {
   }
 }
 
+/** A copy: in V8 a part of a text, here or in what was thrown, keeps all of it in memory, for each job that waits for its retry. */
 function toStorable(text: string): string {
-  return cutText(text, MAX_CHARACTERS).replaceAll(/[\0\p{Surrogate}]/gu, "\uFFFD");
+  const cut = cutText(text, MAX_CHARACTERS).replaceAll(/[\0\p{Surrogate}]/gu, "\uFFFD");
+  return JSON.parse(JSON.stringify(cut)) as string;
 }
 
 /** The first characters of a text. Not half of a surrogate pair at its end, which no database stores. */

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { catchRejection, describeThrown } from "../src/thrown.ts";
 import { turns } from "./support/event-loop.ts";
@@ -75,4 +77,19 @@ test.each([
 test("a thrown text can be stored", () => {
   expect(describeThrown("a\0\uD83D")).toEqual({ name: "Error", message: "string was thrown: a\uFFFD\uFFFD" });
   expect(describeThrown(`${"x".repeat(1_980)}😀`).message).toBe(`string was thrown: ${"x".repeat(1_980)}`);
+});
+
+test("of what was thrown nothing but the description stays in memory", () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  // As of an API that answers with a page: the second one cut it itself.
+  const described = Array.from({ length: 100 }, (_, nth) => {
+    const page = `page ${nth} `.repeat(100_000);
+    return [new Error(`HTTP 502: ${page}`), new Error(page.slice(0, 200))].map(describeThrown);
+  });
+  collect();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000); // the pages have 80 MB and more
+  expect(described.flat().map(({ message }) => message.length)).toContain(200);
 });

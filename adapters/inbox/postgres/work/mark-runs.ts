@@ -128,12 +128,12 @@ export function createMarking(deps: MarkingDeps): Marking {
     });
   }
 
-  /** A minute later it is dead: all else could be marked without it. */
+  /** A minute later it is dead, unless others cannot be read either: then it may be the disk, which may come back. */
   async function waitForFile(mine: Life, run: ClaimRecord<Row>, error: StorageError): Promise<Claim[]> {
     for (const row of run.rows) mine.lanes.defer(row, FILE_MS);
     const [head] = run.rows as readonly [Row];
     const since = fileFailures.get(head.id);
-    if (since !== undefined && Math.abs(now() - since) >= FILE_MS) {
+    if (since !== undefined && Math.abs(now() - since) >= FILE_MS && (await canReadAnother(head, deps))) {
       fileFailures.delete(head.id);
       return markSingly(mine, [run], error);
     }
@@ -168,6 +168,19 @@ export function createMarking(deps: MarkingDeps): Marking {
     mark,
     mostMerged: () => (largeBodies.isWanted ? 1 : reading.most),
   };
+}
+
+/** Of another day, or of the same one: the file of a day may be gone as a whole. */
+async function canReadAnother(
+  { day, delivery }: Row,
+  { queries, ident }: Pick<MarkingDeps, "queries" | "ident">,
+): Promise<boolean> {
+  for (const isOther of ["day <> $1", "day = $1"]) {
+    const another = `select md5(body) from ${ident()}.delivery where ${isOther} and id <> $2 order by id desc limit 1`;
+    const read = await queries.query(another, [day, delivery]).catch(() => []);
+    if (read.length > 0) return true;
+  }
+  return false;
 }
 
 type Refused = readonly [Row, StorageError];
