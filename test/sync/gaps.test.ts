@@ -89,8 +89,10 @@ test("a receiver that was down for two days, in which the service gave up: the c
 
   await start();
   const { attempts } = emulator;
-  await emulator.advance(10_000);
-  await eventually(async () => expect(mail).toEqual(await mailbox()));
+  await eventually(async () => {
+    await emulator.advance(1_000); // on a busy machine the gap is found late
+    expect(mail).toEqual(await mailbox());
+  });
   await eventually(() => expect(new Set(events.values())).toEqual(new Set(["a meeting", "another", "a third"])));
   // It was the gap that brought it: the service sent nothing any more.
   expect(emulator.attempts).toBe(attempts);

@@ -128,7 +128,9 @@ test("row 7: a nearly full disk: 503 before it is full, and stored deliveries ar
   const ballast = join(folder, "ballast");
   writeFileSync(ballast, Buffer.alloc(45_000_000));
   await eventually(() => expect(service.answers.get(503) ?? 0, worker.err()).toBeGreaterThan(20));
-  await eventually(async () => expect((await worker.ask()).health.waiting).toBe(0));
+  await eventually(async () => {
+    expect((await worker.ask()).health.waiting, worker.err()).toBe(0);
+  });
   expect((await worker.ask()).health.ready).toBe(false);
   rmSync(ballast);
   await recovered(worker);
