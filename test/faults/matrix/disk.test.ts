@@ -118,15 +118,16 @@ test("row 7: a full disk: 503 and nothing else, and everything continues when th
 
 test("row 7: a nearly full disk: 503 before it is full, and stored deliveries are still handled", async () => {
   const row = "row 7, disk low";
-  const folder = smallDisk(row, "64m");
+  const folder = smallDisk(row, "160m");
   if (folder === undefined) return;
   const { fleet, service } = createScenario(folder);
-  const worker = await startWorker(fleet, { inbox: { minFreeDiskBytes: 25_000_000 } });
+  // More than the log of changes takes, which has up to 64 MiB.
+  const worker = await startWorker(fleet, { inbox: { minFreeDiskBytes: 70_000_000 } });
   service.load(4);
   await eventually(() => expect(service.acked()).toBeGreaterThan(50));
   const slow = await service.deliver(makeDelivery("email", { lane: 70, does: "obey 5000" }));
   const ballast = join(folder, "ballast");
-  writeFileSync(ballast, Buffer.alloc(45_000_000));
+  writeFileSync(ballast, Buffer.alloc(100_000_000));
   await eventually(() => expect(service.answers.get(503) ?? 0, worker.err()).toBeGreaterThan(20));
   await eventually(async () => {
     expect((await worker.ask()).health.waiting, worker.err()).toBe(0);
