@@ -4,7 +4,7 @@ import { mail } from "../../suites/inbox/deliveries.ts";
 import { storeAll } from "../../suites/inbox/verbs.ts";
 import { openProcesses } from "./postgres-processes.ts";
 
-/** Two that work; the first, which expands, loses connections of its own, because others of its role take them. */
+/** A process that works and expands, and loses connections of its own, because others of its role take them. */
 async function crowded(leaseMs: number) {
   const processes = await openProcesses();
   const { sql, rows } = processes;
@@ -14,12 +14,14 @@ async function crowded(leaseMs: number) {
   const [database] = await rows<{ name: string }>("select current_database() as name");
   await sql.query(`grant create on database ${database?.name} to ${role}`);
   const first = await processes.start({ leaseMs }, role);
-  const other = await processes.start({ leaseMs });
-  await processes.passing(() => expect(other.inbox.stats().workers?.share).toBe(0.5));
   return {
     processes,
     first,
-    other,
+    async startOther() {
+      const other = await processes.start({ leaseMs });
+      await processes.passing(() => expect(other.inbox.stats().workers?.share).toBe(0.5));
+      return other;
+    },
     async lose(name: string) {
       const counted = "select application_name = $2 as is_lost, count(*)::int from pg_stat_activity where usename = $1";
       const counts = await rows<{ is_lost: boolean; count: number }>(`${counted} group by 1`, [role, name]);
@@ -33,7 +35,8 @@ async function crowded(leaseMs: number) {
 }
 
 test("where the worker that expands has no connection to write with, another one expands", async () => {
-  const { processes, first, other, lose } = await crowded(5_000);
+  const { processes, first, startOther, lose } = await crowded(5_000);
+  const other = await startOther();
   await storeAll(other.inbox, { ...mail(["waits"]), events: undefined });
   await lose("hookline store");
   await processes.passing(async () => {
@@ -45,10 +48,19 @@ test("where the worker that expands has no connection to write with, another one
 });
 
 test("a worker that has no connection to look at the others with leaves its jobs to them until it has one", async () => {
-  const { processes, first, other, lose, gain } = await crowded(1_000);
+  const { processes, first, startOther, lose, gain } = await crowded(1_000);
+  const other = await startOther();
   await lose("hookline other");
   await processes.passing(() => expect(other.inbox.stats().workers?.share).toBe(1));
   expect(first.heard.causes[0]).toMatchObject({ code: "worker-stalled" });
   await gain();
   await processes.passing(() => expect([other.inbox.stats().workers?.share, first.heard.begun]).toEqual([0.5, 2]));
+});
+
+test("so does one that was alone, where nothing of it runs", async () => {
+  const { processes, first, lose } = await crowded(1_000);
+  await processes.passing(() => expect(first.inbox.stats().workers?.share).toBe(1));
+  await lose("hookline other");
+  const other = await processes.start();
+  await processes.passing(() => expect(other.inbox.stats().workers?.share).toBe(1));
 });

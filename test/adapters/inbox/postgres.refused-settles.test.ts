@@ -113,27 +113,30 @@ test("a job whose dead letter is not taken either is removed, with a line in the
   await settleEach(process, { d: done });
 });
 
-test("a job whose end a trigger of someone else's refuses fails alone, and ends once it can", async () => {
-  const processes = await openProcesses();
-  const process = await processes.start();
-  await storeAll(process.inbox, mail(["a", "b"]));
-  const [a, b] = await claimAll(process.inbox);
-  await processes.sql.query(
-    "create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$",
-  );
-  await processes.sql.query(
-    "create trigger refuse before insert on hookline.dead for each row execute function refuse()",
-  );
-  const bad = { claim: a!, outcomes: [{ to: "dead", error: { name: "Error", message: "no", at: AT } }] } as const;
-  const good = { claim: b!, outcomes: [done] };
-  await expect(process.inbox.settle([bad, good])).rejects.toThrow("no");
-  expect(await process.inbox.settle([good])).toEqual([true]);
-  await expect(process.inbox.settle([bad])).rejects.toThrow("no");
-  await processes.sql.query("drop trigger refuse on hookline.dead");
-  expect(await process.inbox.settle([bad])).toEqual([true]);
-  expect(await statesOf(process)).toEqual(["dead", "done"]);
-  expect(process.heard.ended).toBe(0);
-});
+test.each(["P0001", "XX000", "XX001", "58030"])(
+  "a job whose end the server fails at (%s) fails alone, and ends once it can",
+  async (code) => {
+    const processes = await openProcesses();
+    const process = await processes.start();
+    await storeAll(process.inbox, mail(["a", "b"]));
+    const [a, b] = await claimAll(process.inbox);
+    await processes.sql.query(
+      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no' using errcode = '${code}'; end $$`,
+    );
+    await processes.sql.query(
+      "create trigger refuse before insert on hookline.dead for each row execute function refuse()",
+    );
+    const bad = { claim: a!, outcomes: [{ to: "dead", error: { name: "Error", message: "no", at: AT } }] } as const;
+    const good = { claim: b!, outcomes: [done] };
+    await expect(process.inbox.settle([bad, good])).rejects.toThrow("no");
+    expect(await process.inbox.settle([good])).toEqual([true]);
+    await expect(process.inbox.settle([bad])).rejects.toThrow("no");
+    await processes.sql.query("drop trigger refuse on hookline.dead");
+    expect(await process.inbox.settle([bad])).toEqual([true]);
+    expect(await statesOf(process)).toEqual(["dead", "done"]);
+    expect(process.heard.ended).toBe(0);
+  },
+);
 
 test("where every step is refused, no job is to blame: all wait, and end as they should once it is mended", async () => {
   const processes = await openProcesses();

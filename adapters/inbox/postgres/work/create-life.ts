@@ -170,7 +170,9 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
       const at = performance.now();
       const hasNoConnection = isBroken(error) || (error as StorageError).code === "too-many-connections";
       life.blindSince = hasNoConnection ? (life.blindSince ?? at) : undefined;
-      return others.areSome && at - (life.blindSince ?? at) >= BLIND * deps.leaseMs;
+      // One that knows of no other ends what it runs: others may have come since.
+      const mayLeave = others.areSome || lanes.running().length === 0;
+      return mayLeave && at - (life.blindSince ?? at) >= BLIND * deps.leaseMs;
     },
     isPresent: false,
     confirmedAt: performance.now(),

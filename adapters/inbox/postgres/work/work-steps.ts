@@ -217,7 +217,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     if (error === undefined) return [];
     if (one !== undefined && isRefusal(error))
       return endOtherwise(one, { ...deps, error })?.map((each) => ofSettles([each]));
-    if (!isOfStatement(error) || (one !== undefined && isOfDisk(error))) return undefined;
+    if (!isOfStatement(error)) return undefined;
     // Who settles tries again, and says so.
     for (const refused of [...settles, ...marks]) refused.reject(error);
     return [];
