@@ -59,7 +59,9 @@ export function createUnhandledSweep(
     /** Where the first one stands that is to be tried once more at the end. */
     let left: { readonly after: string | undefined } | undefined;
     let limit = PAGE;
-    let hasTaken = false;
+    /** Refused alone since the last wait, or since one was taken; and how many come before the next wait: each time twice as many. */
+    let [refusals, most] = [0, 1];
+    let hasWaited = false;
     let more = handled.length > 0;
     while (more && !pause.isOver) {
       let page: readonly UnhandledJob[] = [];
@@ -74,7 +76,8 @@ export function createUnhandledSweep(
         if (last === undefined) {
           more = left !== undefined || again;
           if (!more) pause.end(); // from here on another `begin` is another sweep
-          if (left !== undefined && hasTaken) await pause.wait(tryAgainMs, () => false);
+          if (left !== undefined && !hasWaited) await pause.wait(tryAgainMs, () => false);
+          hasWaited = false;
           after = again ? undefined : left?.after;
           [left, again] = [undefined, false];
           refused.nextPass();
@@ -85,7 +88,7 @@ export function createUnhandledSweep(
         after = last; // not earlier: a page that failed is read again
         limit = Math.min(2 * limit, PAGE);
         if (hasReopened) {
-          hasTaken = true;
+          [refusals, most, hasWaited] = [0, 2, false];
           refused.reopened(tried);
           stopFailing();
           if (back !== undefined) ({ after } = back);
@@ -105,11 +108,12 @@ export function createUnhandledSweep(
           if (tries === "first") back ??= { after };
           if (tries !== "last") left ??= { after };
           after = page.at(-1)?.id;
+          refusals += 1;
         }
-        const mayBeInbox = isAlone ? !hasTaken : page.length === 0 || limit === 1;
-        hasTaken &&= !isAlone;
+        hasWaited = isAlone ? refusals === most : page.length === 0 || limit === 1;
+        if (isAlone && hasWaited) [refusals, most] = [0, Math.min(2 * most, PAGE)];
         limit = Math.ceil(Math.min(page.length || limit, limit) / 2);
-        if (mayBeInbox) await pause.wait(tryAgainMs, () => false);
+        if (hasWaited) await pause.wait(tryAgainMs, () => false);
       }
     }
   }
