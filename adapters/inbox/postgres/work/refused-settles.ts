@@ -16,6 +16,8 @@ export interface Settling {
   left: readonly Row[];
   /** So often it was refused, alone. */
   refusals: number;
+  /** A try before was refused alone. */
+  readonly wasRefused: boolean;
   /** It was sent, and no answer came: a row that is gone may be its doing. */
   isUnsure: boolean;
   readonly passed: Map<number, number>;
@@ -36,10 +38,10 @@ export function needsMore({ progress }: Settling): boolean {
   return progress.size > 0;
 }
 
-/** What is to be tried apart. Where one lock is in the way of several, one try tells. */
-export function apart(settles: readonly Settling[], isLocked: boolean): readonly (readonly Settling[])[] {
+/** What is to be tried apart because of a lock: where it is in the way of several, one try tells. */
+export function apart(settles: readonly Settling[]): readonly (readonly Settling[])[] {
   const [more, rest] = [settles.filter(needsMore), settles.filter((one) => !needsMore(one))];
-  if (!isLocked || more.length === 0) return settles.map((one) => [one]);
+  if (more.length === 0) return settles.map((one) => [one]);
   return rest.length === 0 ? [more] : [rest, more];
 }
 

@@ -7,13 +7,13 @@ import {
   toBound,
   toRead,
   toSettle,
-  type ReadDeliveries,
   type StepLimit,
   type StepReply,
   type StepRow,
 } from "./encode-step.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import type { Over } from "./worker-log.ts";
+import { halvesOf, NOTHING, ofMark, ofSettles, type Batch, type Marked, type Marking } from "./step-batch.ts";
 import {
   apart,
   createLockedEnds,
@@ -52,10 +52,6 @@ interface Held {
   readonly progress: ReadonlyMap<Row, Progress>;
 }
 
-interface Marked extends ReadDeliveries {
-  readonly gone: ReadonlySet<number>;
-}
-
 export interface WorkStepsDeps extends Pick<Refusal, "now" | "refused"> {
   readonly ident: () => string;
   /** One connection. */
@@ -75,28 +71,15 @@ export interface WorkStepsDeps extends Pick<Refusal, "now" | "refused"> {
   readonly pause: () => Promise<void>;
 }
 
-interface Marking {
-  readonly rows: readonly Row[];
-  readonly wanted: readonly Row[];
-  readonly limit: StepLimit;
-  resolve(marked: Marked): void;
-  reject(error: StorageError): void;
-}
-
-/** What goes in one step. */
-interface Batch {
-  readonly settles: readonly Settling[];
-  readonly marks: readonly Marking[];
-  readonly waiting: readonly (() => void)[];
-}
-
 export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   const { ident, pool, worker, server, lanes, leaving, confirmed, over, failed, pause } = deps;
   let settling: Settling[] = [];
   let marking: Marking[] = [];
   let beats: (() => void)[] = [];
-  /** What the server refused together, one by one. */
+  /** What the server refused together, in parts. */
   let alone: Batch[] = [];
+  /** Rows whose end it refused alone: the next try is alone at once. */
+  const refusedAlone = new WeakSet<Row>();
   let wasAlone = false;
   const locked = createLockedEnds();
   /** Rows whose end is written, though not that of all of their claim. */
@@ -206,11 +189,14 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   /** What is to be tried instead of what the server refused: nothing of it holds. Undefined where it is not at fault, or there is nothing else. */
   async function takeApart({ settles, marks }: Batch, first: StorageError): Promise<readonly Batch[] | undefined> {
     const isLocked = isLockTimeout(first);
-    const parts = [...apart(settles, isLocked).map(ofSettles), ...marks.map(ofMark)];
+    const byLocks = (): readonly Batch[] => [...apart(settles).map(ofSettles), ...marks.map(ofMark)];
+    const parts = isLocked ? byLocks() : halvesOf({ settles, marks });
     if (parts.length > 1) return parts;
+    const [one] = settles;
+    // It says nothing new: others need not wait while that is made sure of.
+    if (one?.wasRefused === true && !isLocked && !isRefusal(first)) return blame(settles, marks, first);
     // Without it, a step must hold.
     if (parts.length === 0 || (await send(NOTHING)) !== undefined || isOver) return undefined;
-    const [one] = settles;
     if (one !== undefined && isLocked) return needsMore(one) ? locked.refuse(settles, first) : tryLater(one);
     // And with it must not: the server may have been mended since.
     const error = await send({ ...NOTHING, settles, marks });
@@ -218,7 +204,12 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     if (one !== undefined && isRefusal(error))
       return endOtherwise(one, { ...deps, error })?.map((each) => ofSettles([each]));
     if (!isOfStatement(error)) return undefined;
-    // Who settles tries again, and says so.
+    return blame(settles, marks, error);
+  }
+
+  /** Who settles tries again, and says so. */
+  function blame(settles: readonly Settling[], marks: readonly Marking[], error: StorageError): readonly [] {
+    for (const row of settles.flatMap(({ left }) => left)) refusedAlone.add(row);
     for (const refused of [...settles, ...marks]) refused.reject(error);
     return [];
   }
@@ -257,11 +248,6 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     if (isHeld) void pause().then(wake);
   }
 
-  function refuse(settles: readonly Settling[], marks: readonly Marking[]): void {
-    const error = new StorageError("epoch-stale", "Another process has taken over the jobs of this one.");
-    for (const one of [...settles, ...marks]) one.reject(error);
-  }
-
   return {
     mark: (rows, wanted, { bytes, largest }) =>
       new Promise((resolve, reject) => {
@@ -274,7 +260,11 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       new Promise((resolve, reject) => {
         const one = toSettling(ending);
         const { progress, passed } = one;
-        settling.push({ ...one, isUnsure, resolve: (holds) => resolve({ holds, passed, progress }), reject });
+        const wasRefused = ending.rows.filter((row) => refusedAlone.delete(row)).length > 0;
+        const end = (holds: boolean): void => resolve({ holds, passed, progress });
+        const given = { ...one, isUnsure, wasRefused, resolve: end, reject };
+        if (wasRefused) alone.push(ofSettles([given]));
+        else settling.push(given);
         if (isOver) refuse(settling.splice(0), []);
         wake();
       }),
@@ -293,7 +283,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   };
 }
 
-const NOTHING: Batch = { settles: [], marks: [], waiting: [] };
-
-const ofSettles = (settles: readonly Settling[]): Batch => ({ ...NOTHING, settles });
-const ofMark = (one: Marking): Batch => ({ ...NOTHING, marks: [one] });
+function refuse(settles: readonly Settling[], marks: readonly Marking[]): void {
+  const error = new StorageError("epoch-stale", "Another process has taken over the jobs of this one.");
+  for (const one of [...settles, ...marks]) one.reject(error);
+}
