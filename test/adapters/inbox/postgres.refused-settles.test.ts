@@ -138,6 +138,31 @@ test.each(["P0001", "XX000", "XX001", "58030"])(
   },
 );
 
+test("of hundreds of ends one that the server fails at is found in a few steps, and its next try is alone", async () => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  await storeAll(inbox, mail(Array.from({ length: 200 }, (_, nth) => `${nth}`)));
+  const claims = await claimAll(inbox, { max: 200 });
+  const bad = claims[77]!;
+  await processes.sql.query(`create sequence tries;
+    create function count_tries() returns trigger language plpgsql as $$ begin perform nextval('tries'); return null; end $$;
+    create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no' using errcode = 'XX001'; end $$;
+    create trigger count_tries before delete on hookline.job for each statement execute function count_tries();
+    create trigger refuse before delete on hookline.job for each row when (old.id = ${bad.jobs[0].id}) execute function refuse()`);
+  const ends = (some: readonly Claim[]) => inbox.settle(some.map((claim) => ({ claim, outcomes: [done] })));
+  await expect(ends(claims)).rejects.toThrow("no");
+  const good = claims.filter((claim) => claim !== bad);
+  expect(await ends(good)).toEqual(good.map(() => true));
+  const tries = async (): Promise<number> => {
+    const [row] = await processes.rows<{ tries: string }>("select last_value as tries from tries");
+    return Number(row?.tries);
+  };
+  expect(await tries()).toBeLessThan(30); // an empty step deletes nothing, too
+  const before = await tries();
+  await expect(ends([bad])).rejects.toThrow("no");
+  expect((await tries()) - before).toBeLessThan(2);
+});
+
 test("where every step is refused, no job is to blame: all wait, and end as they should once it is mended", async () => {
   const processes = await openProcesses();
   const process = await processes.start();
