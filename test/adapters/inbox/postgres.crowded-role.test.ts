@@ -1,15 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { storeAll } from "../../suites/inbox/verbs.ts";
 import { openProcesses } from "./postgres-processes.ts";
 
-/** A process that works and expands, and loses connections of its own, because others of its role take them. */
+/** A process that works and expands, and loses connections of its own, because its role may have no more. */
 async function crowded(leaseMs: number) {
   const processes = await openProcesses();
   const { sql, rows } = processes;
   const role = `crowded_${randomBytes(4).toString("hex")}`;
-  onTestFinished(async () => void (await sql.query(`drop owned by ${role}; drop role ${role}`)));
   await sql.query(`create role ${role} login password 'p'`);
   const [database] = await rows<{ name: string }>("select current_database() as name");
   await sql.query(`grant create on database ${database?.name} to ${role}`);
@@ -23,9 +22,7 @@ async function crowded(leaseMs: number) {
       return other;
     },
     async lose(name: string) {
-      const counted = "select application_name = $2 as is_lost, count(*)::int from pg_stat_activity where usename = $1";
-      const counts = await rows<{ is_lost: boolean; count: number }>(`${counted} group by 1`, [role, name]);
-      await sql.query(`alter role ${role} connection limit ${counts.find(({ is_lost }) => !is_lost)?.count}`);
+      await sql.query(`alter role ${role} connection limit 0`);
       const end =
         "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = $1 and application_name";
       await sql.query(`${end} = $2`, [role, name]);
