@@ -1,7 +1,8 @@
 import { UsageError } from "hookline";
 import { describe, expect, test } from "vitest";
 import { loadDriver } from "../../../adapters/inbox/postgres/connection/load-driver.ts";
-import { isBroken, toStorageError, type Step } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
+import { isBroken } from "../../../adapters/inbox/postgres/connection/classify-error.ts";
+import { toStorageError, type Step } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
 
 const failed = (code: string | undefined, message = "no") => Object.assign(new Error(message), { code });
 

@@ -1,16 +1,8 @@
 import type { Client, ClientConfig, Pool as PgPool, PoolClient, QueryResult } from "pg";
 import { typesOf } from "./column-types.ts";
 import { loadDriver } from "./load-driver.ts";
-import {
-  isBroken,
-  noAnswer,
-  notCommitted,
-  notReplicated,
-  READ_ONLY,
-  sqlStateOf,
-  toStorageError,
-  type Step,
-} from "./to-storage-error.ts";
+import { isBroken, sqlStateOf } from "./classify-error.ts";
+import { noAnswer, notCommitted, notReplicated, READ_ONLY, toStorageError, type Step } from "./to-storage-error.ts";
 
 /** Runs statements. Rejects with a StatementError, which says whether the statement may hold. */
 export interface Queries {

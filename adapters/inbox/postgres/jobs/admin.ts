@@ -19,7 +19,7 @@ import {
 } from "../../../../src/inbox/jobs/found-jobs.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
-import { isUnreadable, sqlStateOf } from "../connection/to-storage-error.ts";
+import { isUnreadable, sqlStateOf } from "../connection/classify-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import { createLossLog, type LossLog } from "../loss-log.ts";
 import { REMOVED } from "../schema/body-functions.ts";

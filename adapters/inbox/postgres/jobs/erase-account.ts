@@ -1,7 +1,7 @@
 import { accountOf, addErased, ERASED_REASON, NOTHING_ERASED, type ErasedRows } from "../../../../src/adapter.ts";
 import { withoutReason } from "../../../../src/inbox/pauses.ts";
 import type { Queries } from "../connection/pool.ts";
-import { isUnreadable } from "../connection/to-storage-error.ts";
+import { isUnreadable } from "../connection/classify-error.ts";
 import type { LossLog } from "../loss-log.ts";
 
 /** What a page erases. A delivery that alone is more goes all the same. */

@@ -1,6 +1,6 @@
 import type { HandledType, UnhandledJob } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
-import { isOfDisk } from "../connection/to-storage-error.ts";
+import { isOfDisk } from "../connection/classify-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import type { LossLog } from "../loss-log.ts";
 import { KEPT_DAY } from "../schema/tables.ts";

@@ -3,7 +3,7 @@ import { StorageError, type Logger } from "../../../../src/adapter.ts";
 import { UsageError } from "../../../../src/index.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
-import { isLockTimeout } from "../connection/to-storage-error.ts";
+import { isLockTimeout } from "../connection/classify-error.ts";
 import { functionsOf } from "./functions.ts";
 import { changeFunctions, hashLaneWindows, makePublishable, SCHEMA_VERSION, sweepLater, tablesOf } from "./tables.ts";
 

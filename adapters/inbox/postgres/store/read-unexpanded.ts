@@ -1,6 +1,6 @@
 import type { Delivery, Unexpanded } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isCancelled, isFileFailure, isOfDisk, isUnreadable } from "../connection/to-storage-error.ts";
+import { isCancelled, isFileFailure, isOfDisk, isUnreadable } from "../connection/classify-error.ts";
 import { toDelivery, type DeliveryRow } from "../delivery-row.ts";
 import type { LossLog } from "../loss-log.ts";
 import { KEPT_DAY } from "../schema/tables.ts";

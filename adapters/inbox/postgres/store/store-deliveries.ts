@@ -9,7 +9,7 @@ import {
   type StoreResult,
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
-import { isCancelled, isLockOn, isLockTimeout, isOfTable, isRefusal } from "../connection/to-storage-error.ts";
+import { isCancelled, isLockOn, isLockTimeout, isOfTable, isRefusal } from "../connection/classify-error.ts";
 import { LOOK_AGAIN_MS } from "../work/intervals.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { encodeDeliveries, encodeExpansions, tidied, type EncodedBatch } from "./encode-batch.ts";

@@ -1,7 +1,8 @@
 import { StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import { HEARS_WARNINGS, type Pool, type Queries } from "../connection/pool.ts";
-import { sqlStateOf, StatementError } from "../connection/to-storage-error.ts";
+import { sqlStateOf } from "../connection/classify-error.ts";
+import { StatementError } from "../connection/to-storage-error.ts";
 import { SHARDS } from "../schema/tables.ts";
 import { shardOf, toText, type EncodedBatch } from "./encode-batch.ts";
 

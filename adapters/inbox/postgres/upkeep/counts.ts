@@ -1,6 +1,6 @@
 import { impatient } from "../connection/impatient.ts";
 import type { Queries } from "../connection/pool.ts";
-import { isOfTable } from "../connection/to-storage-error.ts";
+import { isOfTable } from "../connection/classify-error.ts";
 import { EXACT, readStats, type SharedStats } from "./read-stats.ts";
 import { createUnpausedSearch } from "./unpaused-search.ts";
 

@@ -8,7 +8,7 @@ import {
 import { HIT_EVERY_MS } from "../../../../src/inbox/upkeep/tombstone-cache.ts";
 import { impatientPool } from "../connection/impatient.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isBroken } from "../connection/to-storage-error.ts";
+import { isBroken } from "../connection/classify-error.ts";
 import { createBodyRemoval } from "./body-removal.ts";
 import { createDayPartitions, ensureDays, lastDayBefore } from "./day-partitions.ts";
 import { DAY_MS, openRetentionTimes, type RetentionTimes } from "./retention-times.ts";

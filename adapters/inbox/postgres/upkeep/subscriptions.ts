@@ -6,7 +6,7 @@ import type {
 } from "../../../../src/adapter.ts";
 import { impatient } from "../connection/impatient.ts";
 import type { Pool, Queries } from "../connection/pool.ts";
-import { isLockTimeout } from "../connection/to-storage-error.ts";
+import { isLockTimeout } from "../connection/classify-error.ts";
 import { toText } from "../store/encode-batch.ts";
 
 /** Subscriptions in the tables, cached in memory for health checks. */

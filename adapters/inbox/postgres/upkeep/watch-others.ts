@@ -1,7 +1,7 @@
 import type { Clock, Logger, Timer } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
 import { assertWritable } from "../connection/server-checks.ts";
-import { isLockTimeout, isOfTable, isPermission } from "../connection/to-storage-error.ts";
+import { isLockTimeout, isOfTable, isPermission } from "../connection/classify-error.ts";
 
 /** So many looks that end at a lock, one after the other, are a failure: others hold one for a moment now and then. */
 const LOCKED_LOOKS = 5;

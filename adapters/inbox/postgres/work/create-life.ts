@@ -1,6 +1,6 @@
 import type { Claim, StorageError } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isBroken, isOfStatement, isRefusal } from "../connection/to-storage-error.ts";
+import { isBroken, isOfStatement, isRefusal } from "../connection/classify-error.ts";
 import { EXPANDER } from "../schema/tables.ts";
 import { createHandOver, type HandOver } from "../workers/hand-over.ts";
 import type { Lanes, Row } from "./lanes.ts";

@@ -7,7 +7,7 @@ import {
   isOfDisk,
   isRefusal,
   isUnreadable,
-} from "../connection/to-storage-error.ts";
+} from "../connection/classify-error.ts";
 import { toText } from "../store/encode-batch.ts";
 import type { Life } from "./create-life.ts";
 import { endOrphans, type OrphanDeps } from "./end-orphans.ts";

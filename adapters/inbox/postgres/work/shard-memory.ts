@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Claim } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isBroken, isUnreadable } from "../connection/to-storage-error.ts";
+import { isBroken, isUnreadable } from "../connection/classify-error.ts";
 import type { StoredBatch } from "../store/writer.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import { createShardRows, toRow, type Cut, type JobRow, type Page } from "./shard-rows.ts";

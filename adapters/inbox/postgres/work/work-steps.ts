@@ -1,6 +1,6 @@
 import { StorageError, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isLockTimeout, isOfDisk, isOfStatement, isRefusal } from "../connection/to-storage-error.ts";
+import { isLockTimeout, isOfDisk, isOfStatement, isRefusal } from "../connection/classify-error.ts";
 import {
   stepOf,
   toArray,
@@ -194,15 +194,15 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     if (parts.length > 1) return parts;
     const [one] = settles;
     // It says nothing new: others need not wait while that is made sure of.
-    if (one?.wasRefused === true && !isLocked && !isRefusal(first)) return blame(settles, marks, first);
+    if (one?.wasRefused === true && !isLocked) return blame(settles, marks, first);
     // Without it, a step must hold.
     if (parts.length === 0 || (await send(NOTHING)) !== undefined || isOver) return undefined;
     if (one !== undefined && isLocked) return needsMore(one) ? locked.refuse(settles, first) : tryLater(one);
     // And with it must not: the server may have been mended since.
     const error = await send({ ...NOTHING, settles, marks });
     if (error === undefined) return [];
-    if (one !== undefined && isRefusal(error))
-      return endOtherwise(one, { ...deps, error })?.map((each) => ofSettles([each]));
+    const otherwise = one !== undefined && isRefusal(error) ? endOtherwise(one, { ...deps, error }) : undefined;
+    if (otherwise !== undefined) return otherwise.map((each) => ofSettles([each]));
     if (!isOfStatement(error)) return undefined;
     return blame(settles, marks, error);
   }
@@ -263,9 +263,9 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
         const wasRefused = ending.rows.filter((row) => refusedAlone.delete(row)).length > 0;
         const end = (holds: boolean): void => resolve({ holds, passed, progress });
         const given = { ...one, isUnsure, wasRefused, resolve: end, reject };
+        if (isOver) return refuse([given], []);
         if (wasRefused) alone.push(ofSettles([given]));
         else settling.push(given);
-        if (isOver) refuse(settling.splice(0), []);
         wake();
       }),
     beat: () =>

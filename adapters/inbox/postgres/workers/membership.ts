@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { InboxWorkers, StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isOfDisk, isRefusal } from "../connection/to-storage-error.ts";
+import { isOfDisk, isRefusal } from "../connection/classify-error.ts";
 import { DATABASE, EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
 import { BEAT_MS, DEFAULT_GONE_MS } from "../work/intervals.ts";
 import { isNothing, type Handled, type LiveWorker } from "./other-workers.ts";

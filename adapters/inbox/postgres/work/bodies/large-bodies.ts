@@ -1,6 +1,6 @@
 import { type Delivery, type StorageError } from "../../../../../src/adapter.ts";
 import type { Queries } from "../../connection/pool.ts";
-import { isRefusal, isUnreadable } from "../../connection/to-storage-error.ts";
+import { isRefusal, isUnreadable } from "../../connection/classify-error.ts";
 import { toDelivery, type DeliveryRow } from "../../delivery-row.ts";
 import { KEPT_DAY } from "../../schema/tables.ts";
 import type { Row } from "../lanes.ts";
