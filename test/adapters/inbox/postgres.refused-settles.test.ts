@@ -113,7 +113,7 @@ test("a job whose dead letter is not taken either is removed, with a line in the
   await settleEach(process, { d: done });
 });
 
-test.each(["P0001", "XX000", "XX001", "58030"])(
+test.each(["P0001", "XX000", "XX001", "58030", "57014", "53200", "40001"])(
   "a job whose end the server fails at (%s) fails alone, and ends once it can",
   async (code) => {
     const processes = await openProcesses();
@@ -128,7 +128,10 @@ test.each(["P0001", "XX000", "XX001", "58030"])(
     );
     const bad = { claim: a!, outcomes: [{ to: "dead", error: { name: "Error", message: "no", at: AT } }] } as const;
     const good = { claim: b!, outcomes: [done] };
-    await expect(process.inbox.settle([bad, good])).rejects.toThrow("no");
+    const failures: unknown[] = [];
+    void process.inbox.settle([bad, good]).catch((error: unknown) => failures.push(error));
+    // By the last three codes the server is at fault: all is tried again together, after a while.
+    await processes.passing(() => expect(String(failures[0])).toContain("no"));
     expect(await process.inbox.settle([good])).toEqual([true]);
     await expect(process.inbox.settle([bad])).rejects.toThrow("no");
     await processes.sql.query("drop trigger refuse on hookline.dead");

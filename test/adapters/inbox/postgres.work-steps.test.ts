@@ -4,7 +4,7 @@ import { toStorageError } from "../../../adapters/inbox/postgres/connection/to-s
 import { createLanes, type Row } from "../../../adapters/inbox/postgres/work/lanes.ts";
 import { createWorkSteps } from "../../../adapters/inbox/postgres/work/work-steps.ts";
 import { FRESH } from "../../../src/adapter.ts";
-import { deferred, turns } from "../../support/event-loop.ts";
+import { deferred, turns, until } from "../../support/event-loop.ts";
 
 const HOLDS = {
   alive: true,
@@ -78,4 +78,53 @@ test("what the server settled is settled, though the worker was given up before 
   resolve();
   await expect(settling).resolves.toMatchObject({ holds: true });
   await expect(marking).rejects.toMatchObject({ code: "epoch-stale" });
+});
+
+/** A server that refuses the ends of some rows. */
+function refusing(isRefused: (id: number) => boolean) {
+  const sent: (readonly number[])[] = [];
+  const pool: Pick<Pool, "query"> = {
+    async query<R>(_: string, values: readonly unknown[] = []) {
+      const ids = JSON.parse(String(values[5]).replace("{", "[").replace("}", "]")) as number[];
+      sent.push(ids);
+      await turns(1);
+      if (ids.some(isRefused)) throw toStorageError(Object.assign(new Error("no"), { code: "P0001" }), "statement");
+      return [{ head: HOLDS }] as unknown as readonly R[];
+    },
+  };
+  return { sent, pool };
+}
+
+const rowOf = (id: number): Row => ({ id, shard: 2, lane: `${id}` }) as Row;
+
+test("ends of which the server fails at one wait for a few steps, though it failed at hundreds before", async () => {
+  const { sent, pool } = refusing((id) => id < 1_000);
+  const steps = stepsOn(pool);
+  const end = (id: number) =>
+    steps.settle({ rows: [rowOf(id)], progress: [{ ...FRESH, state: "done" }], window: undefined });
+  const range = (from: number, count: number) => Array.from({ length: count }, (_, nth) => from + nth);
+  const refused = range(0, 500).map((id) =>
+    end(id).then(
+      () => "holds",
+      () => "refused",
+    ),
+  );
+  await until(() => sent.length >= 150);
+  const before = sent.length;
+  const [bad, ...good] = [end(500), ...range(1_000, 100).map(end)];
+  const marking = steps.mark([rowOf(2_000)], [], { bytes: 0, largest: 0 });
+  await expect(bad).rejects.toThrow("no");
+  await marking;
+  await Promise.all(good);
+  expect(sent.length - before).toBeLessThan(60);
+  expect(new Set(await Promise.all(refused))).toEqual(new Set(["refused"]));
+});
+
+test("an end that was refused before is answered, though the worker is over", async () => {
+  const steps = stepsOn(refusing((id) => id === 1).pool);
+  const row = rowOf(1);
+  const end = () => steps.settle({ rows: [row], progress: [{ ...FRESH, state: "done" }], window: undefined });
+  await expect(end()).rejects.toThrow("no");
+  steps.end();
+  await expect(end()).rejects.toMatchObject({ code: "epoch-stale" });
 });

@@ -1,4 +1,4 @@
-import type { StorageError } from "../../../../src/adapter.ts";
+import { StorageError } from "../../../../src/adapter.ts";
 import type { ReadDeliveries, StepLimit } from "./encode-step.ts";
 import type { Row } from "./lanes.ts";
 import type { Settling } from "./refused-settles.ts";
@@ -27,12 +27,52 @@ export const NOTHING: Batch = { settles: [], marks: [], waiting: [] };
 export const ofSettles = (settles: readonly Settling[]): Batch => ({ ...NOTHING, settles });
 export const ofMark = (one: Marking): Batch => ({ ...NOTHING, marks: [one] });
 
+/** Of a worker that is over. */
+export function refuse(settles: readonly Settling[], marks: readonly Marking[]): void {
+  const error = new StorageError("epoch-stale", "Another process has taken over the jobs of this one.");
+  for (const one of [...settles, ...marks]) one.reject(error);
+}
+
 /** What the server refused together: of hundreds one is found in a few steps. One by itself where there is one. */
 export function halvesOf({ settles, marks }: Pick<Batch, "settles" | "marks">): readonly Batch[] {
-  const count = settles.length + marks.length;
-  const half = Math.ceil(count / 2);
-  const ofMarks = Math.max(half - settles.length, 0);
-  const first = { ...NOTHING, settles: settles.slice(0, half), marks: marks.slice(0, ofMarks) };
-  const second = { ...NOTHING, settles: settles.slice(half), marks: marks.slice(ofMarks) };
-  return [first, second].slice(0, count);
+  if (settles.length > 0 && marks.length > 0) return [{ ...NOTHING, marks }, ofSettles(settles)];
+  const half = Math.ceil((settles.length + marks.length) / 2);
+  return [
+    { ...NOTHING, settles: settles.slice(0, half), marks: marks.slice(0, half) },
+    { ...NOTHING, settles: settles.slice(half), marks: marks.slice(half) },
+  ].filter((part) => part.settles.length + part.marks.length > 0);
+}
+
+/** What the server refused together, in parts that are still to be tried. */
+export interface Parts {
+  isEmpty(): boolean;
+  add(parts: readonly Batch[]): void;
+  /** By turns, so that neither the heart nor anything else waits for what is refused. Undefined: it is the turn of all else. */
+  next(hasOther: boolean): Batch | undefined;
+  removeAll(): readonly Batch[];
+}
+
+export function createParts(): Parts {
+  /** The last ones come first: what is good in them waits for a few steps, not for all that was refused before. */
+  const several: Batch[] = [];
+  /** Each with one end. Most of them were refused alone, and will be. */
+  const singles: Batch[] = [];
+  const isSingle = ({ settles, marks }: Batch): boolean => settles.length === 1 && marks.length === 0;
+  let turn = 0;
+  return {
+    isEmpty: () => several.length + singles.length === 0,
+    add(parts) {
+      several.unshift(...parts.filter((part) => !isSingle(part)));
+      singles.push(...parts.filter(isSingle));
+    },
+    next(hasOther) {
+      for (const queue of [several, singles, undefined, several, singles].slice(turn, turn + 3)) {
+        turn = (turn + 1) % 3;
+        const part = queue?.shift();
+        if (part !== undefined || (queue === undefined && hasOther)) return part;
+      }
+      return undefined;
+    },
+    removeAll: () => [...several.splice(0), ...singles.splice(0)],
+  };
 }

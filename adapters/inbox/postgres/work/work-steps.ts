@@ -1,6 +1,6 @@
 import { StorageError, type Progress } from "../../../../src/adapter.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isLockTimeout, isOfDisk, isOfStatement, isRefusal } from "../connection/classify-error.ts";
+import { isBroken, isLockTimeout, isOfDisk, isOfStatement, isRefusal } from "../connection/classify-error.ts";
 import {
   stepOf,
   toArray,
@@ -13,7 +13,17 @@ import {
 } from "./encode-step.ts";
 import type { Lanes, Row } from "./lanes.ts";
 import type { Over } from "./worker-log.ts";
-import { halvesOf, NOTHING, ofMark, ofSettles, type Batch, type Marked, type Marking } from "./step-batch.ts";
+import {
+  createParts,
+  halvesOf,
+  NOTHING,
+  ofMark,
+  ofSettles,
+  refuse,
+  type Batch,
+  type Marked,
+  type Marking,
+} from "./step-batch.ts";
 import {
   apart,
   createLockedEnds,
@@ -76,11 +86,11 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   let settling: Settling[] = [];
   let marking: Marking[] = [];
   let beats: (() => void)[] = [];
-  /** What the server refused together, in parts. */
-  let alone: Batch[] = [];
+  const parts = createParts();
   /** Rows whose end it refused alone: the next try is alone at once. */
   const refusedAlone = new WeakSet<Row>();
-  let wasAlone = false;
+  /** The last step with all that waits failed. */
+  let hasFailed = false;
   const locked = createLockedEnds();
   /** Rows whose end is written, though not that of all of their claim. */
   const ended = new WeakSet<Row>();
@@ -93,7 +103,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   async function run(): Promise<void> {
     // What comes in this turn goes together.
     await new Promise<void>((resolve) => void setImmediate(resolve));
-    while (!isOver && alone.length + settling.length + marking.length + beats.length > 0) await step();
+    while (!isOver && (hasOther() || !parts.isEmpty())) await step();
     isRunning = false;
   }
 
@@ -103,26 +113,32 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     void run();
   }
 
-  /** By turns, so that neither the heart nor anything else waits for what is refused. */
-  function nextBatch(): Batch {
-    const hasOther = settling.length + marking.length + beats.length > 0;
-    const one = wasAlone && hasOther ? undefined : alone.shift();
-    wasAlone = one !== undefined;
-    if (one !== undefined) return one;
+  const hasOther = (): boolean => settling.length + marking.length + beats.length > 0;
+
+  /** All that waits, but for the parts. */
+  function together(): Batch {
     const batch = { settles: settling, marks: marking, waiting: beats };
     [settling, marking, beats] = [[], [], []];
     return batch;
   }
 
   async function step(): Promise<void> {
-    const next = nextBatch();
+    const part = parts.next(hasOther());
+    const isPart = part !== undefined;
+    const next = part ?? together();
     const batch = { ...next, settles: locked.without(next.settles) };
     const error = await send(batch);
-    if (error === undefined || isOver) return;
+    if (error === undefined || isOver) {
+      hasFailed &&= isPart;
+      return;
+    }
     const { settles, marks } = batch;
-    const rest = isOfStatement(error) ? await takeApart(batch, error) : undefined;
+    // What fails again and again may be at fault, though by its code the server is: such as a row that takes longer than a statement may.
+    const isAgain = (isPart || hasFailed) && !isBroken(error);
+    hasFailed ||= !isPart;
+    const rest = isOfStatement(error) || isAgain ? await takeApart(batch, error) : undefined;
     if (isOver) return refuse(settles, marks);
-    if (rest !== undefined) return void (alone = [...alone, ...rest]);
+    if (rest !== undefined) return parts.add(rest);
     for (const one of settles) one.isUnsure = true;
     settling = [...settles, ...settling];
     // Who gets a refusal takes it for one of these runs.
@@ -188,23 +204,23 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
 
   /** What is to be tried instead of what the server refused: nothing of it holds. Undefined where it is not at fault, or there is nothing else. */
   async function takeApart({ settles, marks }: Batch, first: StorageError): Promise<readonly Batch[] | undefined> {
+    if (!isOfStatement(first) && (await send(NOTHING)) !== undefined) return undefined;
     const isLocked = isLockTimeout(first);
     const byLocks = (): readonly Batch[] => [...apart(settles).map(ofSettles), ...marks.map(ofMark)];
-    const parts = isLocked ? byLocks() : halvesOf({ settles, marks });
-    if (parts.length > 1) return parts;
+    const pieces = isLocked ? byLocks() : halvesOf({ settles, marks });
+    if (pieces.length > 1) return pieces;
     const [one] = settles;
     // It says nothing new: others need not wait while that is made sure of.
     if (one?.wasRefused === true && !isLocked) return blame(settles, marks, first);
     // Without it, a step must hold.
-    if (parts.length === 0 || (await send(NOTHING)) !== undefined || isOver) return undefined;
+    if (pieces.length === 0 || (await send(NOTHING)) !== undefined || isOver) return undefined;
     if (one !== undefined && isLocked) return needsMore(one) ? locked.refuse(settles, first) : tryLater(one);
     // And with it must not: the server may have been mended since.
     const error = await send({ ...NOTHING, settles, marks });
     if (error === undefined) return [];
     const otherwise = one !== undefined && isRefusal(error) ? endOtherwise(one, { ...deps, error }) : undefined;
     if (otherwise !== undefined) return otherwise.map((each) => ofSettles([each]));
-    if (!isOfStatement(error)) return undefined;
-    return blame(settles, marks, error);
+    return isBroken(error) ? undefined : blame(settles, marks, error);
   }
 
   /** Who settles tries again, and says so. */
@@ -218,7 +234,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
   function tryLater(one: Settling): readonly Batch[] {
     void pause().then(() => {
       if (isOver) return refuse([one], []);
-      alone.push(ofSettles([one]));
+      parts.add([ofSettles([one])]);
       wake();
     });
     return [];
@@ -264,7 +280,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
         const end = (holds: boolean): void => resolve({ holds, passed, progress });
         const given = { ...one, isUnsure, wasRefused, resolve: end, reject };
         if (isOver) return refuse([given], []);
-        if (wasRefused) alone.push(ofSettles([given]));
+        if (wasRefused) parts.add([ofSettles([given])]);
         else settling.push(given);
         wake();
       }),
@@ -276,14 +292,9 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       }),
     end() {
       isOver = true;
-      for (const { settles, marks } of alone.splice(0)) refuse(settles, marks);
+      for (const { settles, marks } of parts.removeAll()) refuse(settles, marks);
       refuse(settling.splice(0), marking.splice(0));
       for (const beat of beats.splice(0)) beat();
     },
   };
-}
-
-function refuse(settles: readonly Settling[], marks: readonly Marking[]): void {
-  const error = new StorageError("epoch-stale", "Another process has taken over the jobs of this one.");
-  for (const one of [...settles, ...marks]) one.reject(error);
 }
