@@ -151,3 +151,33 @@ test.each(["XX002", "58030", "42501"])(
     expect(inbox.ready()).toEqual({ ready: true });
   },
 );
+
+test.each(["XX000", "XX001", "P0001"])(
+  "of a batch only the deliveries are refused that the server fails at (%s), and the process stays ready",
+  async (code) => {
+    const { start, sql } = await openProcesses();
+    const { inbox } = await start();
+    await sql.query(`create function hookline.fail() returns trigger language plpgsql as $$ begin raise exception using errcode = '${code}', message = 'broken'; end $$;
+      create trigger fail before insert on hookline.delivery for each row when (new.source = 'bad') execute function hookline.fail()`);
+    const given = Array.from({ length: 40 }, (_, nth) =>
+      mail([`${nth}`], nth === 7 || nth === 39 ? { source: "bad" } : {}),
+    );
+    const results = await inbox.store(given);
+    expect([...results.keys()].filter((place) => results[place] instanceof Error)).toEqual([7, 39]);
+    expect(inbox.ready()).toEqual({ ready: true });
+    expect(await claimAll(inbox, { max: 40 })).toHaveLength(38);
+  },
+);
+
+test("where the server fails at each delivery, a batch is refused after a few tries", async () => {
+  const { start, sql, rows } = await openProcesses();
+  const { inbox } = await start();
+  await sql.query(`create sequence hookline.tries;
+    create function hookline.fail() returns trigger language plpgsql as $$ begin perform nextval('hookline.tries'); raise exception 'broken'; end $$;
+    create trigger fail before insert on hookline.delivery for each statement execute function hookline.fail()`);
+  const results = await inbox.store(Array.from({ length: 100 }, (_, nth) => mail([`${nth}`])));
+  expect(results.every((result) => result instanceof Error)).toBe(true);
+  expect(inbox.ready()).toMatchObject({ ready: false });
+  const [row] = await rows<{ tries: string }>("select last_value as tries from hookline.tries");
+  expect(Number(row?.tries)).toBeLessThan(25);
+});

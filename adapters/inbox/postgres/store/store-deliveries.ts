@@ -9,7 +9,14 @@ import {
   type StoreResult,
   type WorkingInbox,
 } from "../../../../src/adapter.ts";
-import { isCancelled, isLockOn, isLockTimeout, isOfTable, isRefusal } from "../connection/classify-error.ts";
+import {
+  isCancelled,
+  isLockOn,
+  isLockTimeout,
+  isOfStatement,
+  isOfTable,
+  isRefusal,
+} from "../connection/classify-error.ts";
 import { LOOK_AGAIN_MS } from "../work/intervals.ts";
 import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { encodeDeliveries, encodeExpansions, tidied, type EncodedBatch } from "./encode-batch.ts";
@@ -36,6 +43,9 @@ export interface IncomingDeps extends UnexpandedReaderDeps {
   /** How the last store ended. */
   readonly stored: (error: StorageError | undefined) => void;
 }
+
+/** Where the server fails at more than so many in a row, it may fail at all: the rest is not tried. */
+const MOST_FAILED = 3;
 
 const NOTHING: Expanded = { duplicates: [], conflicts: [] };
 
@@ -111,6 +121,8 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
         for (const one of given) results.push(...(await storeTogether([one])));
         return results;
       }
+      if (given.length > 1 && isOfStatement(error) && !isLockTimeout(error) && !given.some(isOfQueue))
+        return storeHalves(given);
       const [one] = given;
       // Without its jobs it may be taken: they are made of what is stored.
       if (one?.events !== undefined && !isOfTheServer) return storeTogether([{ ...one, events: undefined }]);
@@ -128,9 +140,21 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return toResults(given, batch, output);
   }
 
+  /** The server fails at some, in a way that is no refusal, such as by a broken page: these alone are to come again. */
+  async function storeHalves(given: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
+    const half = Math.ceil(given.length / 2);
+    const first = await storeTogether(given.slice(0, half));
+    const hasStored = first.some((one) => !(one instanceof StorageError));
+    if (!hasStored && half > MOST_FAILED) return given.map(() => first[0]!);
+    const second = await storeTogether(given.slice(half));
+    // Of those that are refused the next ones know nothing.
+    if (hasStored) stored(undefined);
+    return [...first, ...second];
+  }
+
   /** Which tables it needs beside those of each. Deliveries of a queue keep their order: all or none of them are stored. */
   function tablesOf(one: NewDelivery): string {
-    if (one.idInQueue !== undefined) return "dedupe, for a queue";
+    if (isOfQueue(one)) return "dedupe, for a queue";
     const { batch } = encodeDeliveries([unlessAnothers(one)], worker.hasRoom(), times());
     return Object.keys(SIDE_TABLES)
       .filter((part) => part in batch)
@@ -251,6 +275,8 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
 
 /** Parts of a batch that not every delivery has, each with its table. A lock on any other table holds up all of them. */
 const SIDE_TABLES = { unhandled: "unhandled", unique: "dedupe", notices: "subscription" };
+
+const isOfQueue = ({ idInQueue }: NewDelivery): boolean => idInQueue !== undefined;
 
 function toFailure(cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;
