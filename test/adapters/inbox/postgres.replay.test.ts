@@ -76,3 +76,26 @@ test("of several transactions one waits for its turn: what is to be stored meanw
   await storing;
   expect(order).toEqual(["stored", "second"]);
 });
+
+test("of the lists that many replays left, a removal reads those of its jobs alone", async () => {
+  const { pool, ident, join, work } = await openTables();
+  const { jobs, store } = join();
+  const worker = await work();
+  await store(mail(Array.from({ length: 20 }, (_, nth) => `${nth}`)));
+  for (let round = 0; round < 10; round += 1) {
+    const ids = await idsOf(jobs, { states: ["waiting"] });
+    await worker.step([], Object.fromEntries(ids.map((id) => [id, "dead"])));
+    expect(await jobs.replay({ states: ["dead"] })).toBe(20);
+  }
+  await pool.transaction(async (queries) => {
+    await queries.query(
+      `select ${ident}.mark_absent(jsonb_agg(jsonb_build_array(id, delivery, day))) from ${ident}.job`,
+    );
+    const [read] = await queries.query<{ lists: number }>(
+      "select sum(idx_tup_fetch + seq_tup_read)::int as lists from pg_stat_xact_user_tables where relname like 'job_list%'",
+    );
+    expect(read?.lists).toBeLessThan(100); // of 200, and of 4,000 where each job reads all
+  });
+  expect(await jobs.drop({ states: ["waiting"] })).toBe(20);
+  expect(await idsOf(jobs)).toEqual([]);
+});

@@ -110,7 +110,7 @@ test("one that cannot be taken over from keeps nobody from the next one", async 
   });
 });
 
-test.each(["data_corrupted", "io_error", "undefined_file", "check_violation"])(
+test.each(["data_corrupted", "io_error", "undefined_file", "check_violation", "query_canceled"])(
   "the shards of a worker that died go to others, though the row of a job that it ran fails with %s",
   async (state) => {
     const processes = await openProcesses();

@@ -128,3 +128,18 @@ test("an end that was refused before is answered, though the worker is over", as
   steps.end();
   await expect(end()).rejects.toMatchObject({ code: "epoch-stale" });
 });
+
+test("a step ends so many jobs as it can in time: of hundreds of calls of a thousand jobs each some wait, and small ones do not", async () => {
+  const { sent, pool } = refusing(() => false);
+  const steps = stepsOn(pool);
+  const end = (rows: readonly Row[]) =>
+    steps.settle({ rows, progress: rows.map(() => ({ ...FRESH, state: "done" })), window: undefined });
+  const merged = Array.from({ length: 12 }, (_, call) =>
+    end(Array.from({ length: 1_000 }, (__, nth) => rowOf(call * 1_000 + nth + 1))),
+  );
+  const most = end(Array.from({ length: 9_000 }, (_, nth) => rowOf(nth + 50_000)));
+  const small = end([rowOf(100_000)]);
+  await Promise.all([...merged, most, small]);
+  expect(sent.map((ids) => ids.length)).toEqual([5_000, 5_000, 2_001, 9_000]);
+  expect(sent[0]).not.toContain(100_000);
+});

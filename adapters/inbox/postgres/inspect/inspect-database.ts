@@ -142,7 +142,7 @@ function openToRead(pool: Pool, ident: string, options: PostgresOptions): Workin
   const unchanged = { ...named, pool: { ...pool, transaction: refuse } };
   const pauses = createPostgresPauses({ ...unchanged, looks: pool, now: Date.now });
   let following: NodeJS.Timeout | undefined;
-  const tombstones: Tombstones = createPostgresTombstones({ ...named, now: Date.now });
+  const tombstones: Tombstones = createPostgresTombstones({ ...unchanged, now: Date.now });
   const jobs: InboxJobs = createPostgresJobs({
     ...named,
     writer: { transaction: refuse },

@@ -86,54 +86,62 @@ export async function listsFrom(
   return rows.map(parse);
 }
 
-/** The jobs with these ids as their lists have them. */
+/** The jobs with these ids as their lists have them. Each list is read once: it may be long. */
 export async function listedJobs(
   queries: Queries,
   ident: string,
   ids: readonly number[],
 ): Promise<readonly ListedJob[]> {
   if (ids.length === 0) return [];
-  const rows = await queries.query<Stored & { readonly id: number }>(
-    /* sql */ `select given.id, list.* from unnest($1::bigint[]) as given (id) cross join lateral (
+  const rows = await queries.query<Stored & { readonly ids: readonly number[] }>(
+    /* sql */ `with placed as materialized (select given.id, list.* from unnest($1::bigint[]) as given (id) cross join lateral (
        select * from (
-         (select d.id + 1 as first, ${COLUMNS("d")} from ${ident}.delivery as d where d.id < given.id order by d.id desc limit 1)
+         (select d.id + 1 as first, d.id as delivery, d.day, true as is_own from ${ident}.delivery as d where d.id < given.id order by d.id desc limit 1)
          union all
-         (select l.first_job as first, ${COLUMNS("l")} from ${ident}.job_list as l
-          cross join lateral (select received_at from ${ident}.delivery as one where one.id = l.delivery and one.day in (l.day, ${KEPT_DAY}) limit 1) as d
-          where l.first_job <= given.id order by l.first_job desc limit 1)
-       ) as lists order by first desc limit 1) as list`,
+         (select l.first_job, l.delivery, l.day, false from ${ident}.job_list as l where l.first_job <= given.id order by l.first_job desc limit 1)
+       ) as lists order by first desc limit 1) as list)
+     select of.ids, of.first, list.* from (select jsonb_agg(id) as ids, first, delivery, day, is_own from placed group by 2, 3, 4, 5) as of cross join lateral (
+       select ${COLUMNS("d")} from ${ident}.delivery as d where of.is_own and d.id = of.delivery and d.day = of.day
+       union all
+       select ${COLUMNS("l")} from ${ident}.job_list as l
+       cross join lateral (select received_at from ${ident}.delivery as one where one.id = l.delivery and one.day in (l.day, ${KEPT_DAY}) limit 1) as d
+       where not of.is_own and l.first_job = of.first and l.day = of.day) as list`,
     [ids],
   );
-  const jobs: ListedJob[] = [];
-  for (const { id, ...stored } of rows) {
+  return rows.flatMap(({ ids: places, ...stored }) => {
     const { first, lines, ...list } = parse(stored);
-    const line = lines[id - first];
-    if (line !== undefined) jobs.push({ ...list, id, line });
-  }
-  return jobs;
+    return places.flatMap((id) => {
+      const line = lines[id - first];
+      return line === undefined ? [] : [{ ...list, id, line }];
+    });
+  });
 }
 
-/** The lines of jobs whose delivery is known. */
+/** The lines of jobs whose delivery is known: of its lists those that have one of them. */
 export async function linesOf(
   queries: Queries,
   ident: string,
   jobs: readonly { readonly id: number; readonly delivery: number }[],
 ): Promise<ReadonlyMap<number, Line>> {
   if (jobs.length === 0) return new Map();
-  const rows = await queries.query<Pick<Stored, "first" | "delivery" | "jobs" | "absent">>(
-    /* sql */ `select id + 1 as first, id as delivery, jobs, to_jsonb(absent) as absent from ${ident}.delivery where id = any ($1) and jobs is not null
-     union all select first_job, delivery, jobs, to_jsonb(absent) from ${ident}.job_list where delivery = any ($1) order by first desc`,
-    [[...new Set(jobs.map(({ delivery }) => delivery))]],
-  );
-  const listsOf = Map.groupBy(
-    rows.map(({ first, delivery, ...row }) => ({ first, delivery, lines: linesIn(row) })),
-    ({ delivery }) => delivery,
+  const rows = await queries.query<Pick<Stored, "first" | "jobs" | "absent"> & { readonly ids: readonly number[] }>(
+    /* sql */ `with placed as materialized (select given.id, given.delivery, later.first_job, later.day
+       from unnest($1::bigint[], $2::bigint[]) as given (id, delivery) left join lateral (
+         select l.first_job, l.day from ${ident}.job_list as l where l.delivery = given.delivery and l.first_job <= given.id
+         order by l.first_job desc limit 1) as later on true)
+     select of.ids, coalesce(of.first_job, of.delivery + 1) as first, list.jobs, to_jsonb(list.absent) as absent
+     from (select jsonb_agg(id) as ids, delivery, first_job, day from placed group by 2, 3, 4) as of cross join lateral (
+       select d.jobs, d.absent from ${ident}.delivery as d where of.first_job is null and d.id = of.delivery and d.jobs is not null
+       union all select l.jobs, l.absent from ${ident}.job_list as l where l.first_job = of.first_job and l.day = of.day) as list`,
+    [jobs.map(({ id }) => id), jobs.map(({ delivery }) => delivery)],
   );
   return new Map(
-    jobs.flatMap(({ id, delivery }) => {
-      const list = listsOf.get(delivery)?.find(({ first }) => first <= id);
-      const line = list?.lines[id - list.first];
-      return line === undefined ? [] : [[id, line] as const];
+    rows.flatMap(({ ids, first, ...stored }) => {
+      const lines = linesIn(stored);
+      return ids.flatMap((id) => {
+        const line = lines[id - first];
+        return line === undefined ? [] : [[id, line] as const];
+      });
     }),
   );
 }

@@ -29,7 +29,7 @@ const CURRENT: SchemaPlan = {
   version: SCHEMA_VERSION,
   worksWith: 1,
   tables: tablesOf,
-  upgrades: [hashLaneWindows, makePublishable, changeFunctions, changeFunctions, sweepLater],
+  upgrades: [hashLaneWindows, makePublishable, changeFunctions, changeFunctions, sweepLater, changeFunctions],
   functions: functionsOf,
 };
 

@@ -47,9 +47,9 @@ create or replace function ${ident}.mark_absent(gone jsonb) returns void languag
   with given as (select (g->>0)::bigint as id, (g->>1)::bigint as delivery, (g->>2)::int as day from jsonb_array_elements(gone) as g),
   placed as (
     select given.*, later.first_job, later.day as list_day from given left join lateral (
-      select l.first_job, l.day from (
-        select first_job, day from ${ident}.job_list as one
-        where one.delivery = given.delivery and one.day in (given.day, ${KEPT_DAY}) and one.first_job <= given.id offset 0) as l
+      -- By the index: many replays leave many lists.
+      select l.first_job, l.day from ${ident}.job_list as l
+      where l.delivery = given.delivery and l.day in (given.day, ${KEPT_DAY}) and l.first_job <= given.id
       order by l.first_job desc limit 1) as later on true),
   later as (
     update ${ident}.job_list as l set absent = l.absent || of.places

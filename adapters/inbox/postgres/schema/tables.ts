@@ -1,7 +1,7 @@
 import { endedCountsOf, OF_GROUP } from "./ended-counts.ts";
 
 /** What a schema has that this Hookline made. */
-export const SCHEMA_VERSION = 6;
+export const SCHEMA_VERSION = 7;
 
 /** A lane's jobs are in one shard, and a shard is worked by one process. The last one is not of lanes: its owner expands deliveries. */
 export const SHARDS = 64;
@@ -66,7 +66,10 @@ export function makePublishable(ident: string): string {
   ${keyValuesOf(ident)}`;
 }
 
-/** Versions 4 and 5: the functions alone. A step can be seen in the locks of the server; lists of jobs move with their deliveries. */
+/**
+ * Versions 4, 5 and 7: the functions alone. A step can be seen in the locks of the server; lists of jobs move with their deliveries; of many lists of
+ * one delivery a removal reads those of its jobs.
+ */
 export const changeFunctions = (): string => "null;";
 
 /** Version 6: what lanes inherited is swept after a removal, and not while it locks the workers. */

@@ -20,6 +20,8 @@ create or replace function ${ident}.take_over(worker_id bigint, at_beat bigint, 
 declare
   ran bigint[];
   begun bigint[];
+  -- By id: a worker may run hundreds of calls of a thousand jobs each.
+  first_of jsonb;
 begin
   -- Whatever the role or the database say: a death that a crash forgets would not count.
   if current_setting('synchronous_commit') = 'off' then perform set_config('synchronous_commit', 'on', true); end if;
@@ -30,9 +32,10 @@ begin
   update ${ident}.worker set alive = false where id = worker_id;
 
   if died and ran <> '{}' then
+    select jsonb_object_agg(id, first) into first_of from unnest(ran, begun) as r (id, first) where id is not null;
     -- orphaned(claimed(job)) of src/inbox/job-state.ts in SQL; a test compares the two.
     with mine as materialized (
-      select j.*, least(j.first_attempt_at, coalesce(begun[array_position(ran, j.id)], now_ms)) as first from generate_series(0, ${SHARDS - 1}) as s (shard)
+      select j.*, least(j.first_attempt_at, coalesce((first_of->>j.id::text)::bigint, now_ms)) as first from generate_series(0, ${SHARDS - 1}) as s (shard)
       cross join lateral (select ctid as at, * from ${ident}.job where job.shard = s.shard and job.id = any (ran) for update skip locked offset 0) as j),
     suspects as (select count(*) as number, ceil(count(*) / 2.0)::int as half from mine where deaths >= ${SUSPECT_DEATHS})
     update ${ident}.job set attempts = mine.attempts + case when mine.deaths < ${MOST_DEATHS} then 1 else 0 end,

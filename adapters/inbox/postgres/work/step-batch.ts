@@ -27,6 +27,22 @@ export const NOTHING: Batch = { settles: [], marks: [], waiting: [] };
 export const ofSettles = (settles: readonly Settling[]): Batch => ({ ...NOTHING, settles });
 export const ofMark = (one: Marking): Batch => ({ ...NOTHING, marks: [one] });
 
+/** Jobs that end in one step: it is to be answered well within the lease, though a thousand were merged into one call and failed with a long text. */
+const STEP_JOBS = 5_000;
+
+/** Takes what goes in one step out of what is to be settled: the first, and what there is room for beside it. */
+export function takeFitting(settling: Settling[]): readonly Settling[] {
+  let room = STEP_JOBS;
+  const fits = ({ left }: Settling, place: number): boolean => {
+    if (place > 0 && left.length > room) return false;
+    room -= left.length;
+    return true;
+  };
+  const taken = new Set(settling.filter(fits));
+  settling.splice(0, Infinity, ...settling.filter((one) => !taken.has(one)));
+  return [...taken];
+}
+
 /** Of a worker that is over. */
 export function refuse(settles: readonly Settling[], marks: readonly Marking[]): void {
   const error = new StorageError("epoch-stale", "Another process has taken over the jobs of this one.");

@@ -20,6 +20,7 @@ import {
   ofMark,
   ofSettles,
   refuse,
+  takeFitting,
   type Batch,
   type Marked,
   type Marking,
@@ -115,10 +116,10 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
 
   const hasOther = (): boolean => settling.length + marking.length + beats.length > 0;
 
-  /** All that waits, but for the parts. */
+  /** What waits, but for the parts. */
   function together(): Batch {
-    const batch = { settles: settling, marks: marking, waiting: beats };
-    [settling, marking, beats] = [[], [], []];
+    const batch = { settles: takeFitting(settling), marks: marking, waiting: beats };
+    [marking, beats] = [[], []];
     return batch;
   }
 
@@ -128,10 +129,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     const next = part ?? together();
     const batch = { ...next, settles: locked.without(next.settles) };
     const error = await send(batch);
-    if (error === undefined || isOver) {
-      hasFailed &&= isPart;
-      return;
-    }
+    if (error === undefined || isOver) return void (hasFailed &&= isPart);
     const { settles, marks } = batch;
     // What fails again and again may be at fault, though by its code the server is: such as a row that takes longer than a statement may.
     const isAgain = (isPart || hasFailed) && !isBroken(error);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { InboxWorkers, StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
-import { isOfDisk, isRefusal } from "../connection/classify-error.ts";
+import { isCancelled, isOfDisk, isRefusal } from "../connection/classify-error.ts";
 import { DATABASE, EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
 import { BEAT_MS, DEFAULT_GONE_MS } from "../work/intervals.ts";
 import { isNothing, type Handled, type LiveWorker } from "./other-workers.ts";
@@ -107,13 +107,16 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     });
   }
 
-  /** One that fails holds up none of the others. Of a job that the server cannot read or write, no death is counted: it keeps no shard from them. */
+  /**
+   * One that fails holds up none of the others. Of jobs that the server cannot read or write, or not in the time that a statement may take, no death
+   * is counted: they keep no shard from them.
+   */
   async function declareDead({ id, beat }: Pick<WorkerRow, "id" | "beat">, died = true): Promise<boolean> {
     try {
       return await takeOver(id, beat, died);
     } catch (error) {
       failed(error as StorageError);
-      return died && (isOfDisk(error) || isRefusal(error)) && declareDead({ id, beat }, false);
+      return died && (isOfDisk(error) || isRefusal(error) || isCancelled(error)) && declareDead({ id, beat }, false);
     }
   }
 
