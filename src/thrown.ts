@@ -37,7 +37,7 @@ export function catchRejection(returned: unknown, onRejected: (error: unknown) =
 const MOST_NESTED = 8;
 
 function follow(value: unknown, onRejected: (error: unknown) => void, left: number): void {
-  if (left === 0 || value === null || (typeof value !== "object" && typeof value !== "function")) return;
+  if (left === 0 || !isObject(value)) return;
   let isSettled = false;
   function once(run: () => void): void {
     if (isSettled) return;
@@ -71,11 +71,20 @@ function textOf(read: () => unknown): string {
   try {
     const value = read();
     catchRejection(value);
-    return toStorable(String(value));
+    // Not `String(value)`, which holds no promise that an async `toString` gives.
+    const text = isObject(value) ? (value.toString() as unknown) : value;
+    catchRejection(text);
+    return isObject(text) ? UNREADABLE : toStorable(String(text));
   } catch (unreadable) {
     catchRejection(unreadable);
-    return "it cannot be shown";
+    return UNREADABLE;
   }
+}
+
+const UNREADABLE = "it cannot be shown";
+
+function isObject(value: unknown): value is object {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
 /** A copy: in V8 a part of a text, here or in what was thrown, keeps all of it in memory, for each job that waits for its retry. */

@@ -79,6 +79,21 @@ test("a thrown text can be stored", () => {
   expect(describeThrown(`${"x".repeat(1_980)}😀`).message).toBe(`string was thrown: ${"x".repeat(1_980)}`);
 });
 
+test("an async `toString` of what was thrown ends no process", async () => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => void unhandled.push(reason);
+  process.on("unhandledRejection", note);
+  onTestFinished(() => void process.off("unhandledRejection", note));
+  const odd = { toString: () => Promise.reject(error) };
+  const shown = [odd, Object.assign(new Error("x"), { message: odd, name: () => "y" })].map(describeThrown);
+  await turns();
+  expect(shown).toEqual([
+    { name: "Error", message: "object was thrown: it cannot be shown" },
+    { name: '() => "y"', message: "it cannot be shown" },
+  ]);
+  expect(unhandled).toEqual([]);
+});
+
 test("of what was thrown nothing but the description stays in memory", () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
