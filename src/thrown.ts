@@ -72,7 +72,7 @@ function textOf(read: () => unknown): string {
     const value = read();
     catchRejection(value);
     // Not `String(value)`, which holds no promise that an async `toString` gives.
-    const text = isObject(value) ? (value.toString() as unknown) : value;
+    const text: unknown = isObject(value) ? (value as { readonly toString: () => unknown }).toString() : value;
     catchRejection(text);
     return isObject(text) ? UNREADABLE : toStorable(String(text));
   } catch (unreadable) {

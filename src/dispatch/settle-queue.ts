@@ -44,6 +44,9 @@ const SURE_TRIES = 10;
 /** A settle that hangs for so long does not stop those that came later, milliseconds. */
 const HANGS_MS = 5_000;
 
+/** About what an outcome takes: of calls in which a thousand jobs were merged a few share a commit, so that none takes long. */
+const OUTCOME_BYTES = 800;
+
 interface Waiting {
   readonly settlement: Settlement;
   /** Undefined once it was called. */
@@ -63,7 +66,7 @@ export function createSettleQueue(
 ): Settle {
   const batcher = createBatcher<Waiting, boolean | Error>({
     commit: (batch) => commit(batch),
-    sizeOf: () => 0,
+    sizeOf: ({ settlement }) => settlement.claim.jobs.length * OUTCOME_BYTES,
     failed: toError,
     deadline: { ms: HANGS_MS, clock },
     schedule: inbox.capabilities.durability === "none" ? queueMicrotask : undefined,

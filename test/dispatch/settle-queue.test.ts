@@ -60,6 +60,18 @@ describe("settlements", () => {
     expect(steps).toEqual(["answered", "settled", "answered", "settled"]);
   });
 
+  test("of calls in which a thousand jobs were merged a few share a commit", async () => {
+    const { settle, commits } = settling();
+    const jobs = Array.from({ length: 1_000 }, () => claimedJob()) as unknown as Claim["jobs"];
+    const merged = Array.from({ length: 12 }, () => ({
+      claim: { jobs },
+      outcomes: jobs.map(() => ({ to: "done" }) as const),
+    }));
+    for (const one of [...merged, settlement()]) settle(one, () => {});
+    await turns();
+    expect(commits.map((some) => some.length)).toEqual([5, 5, 3]);
+  });
+
   test("begin their commit within the turn where a commit costs nothing, and at its end elsewhere", async () => {
     for (const [durability, begun] of [
       ["none", 1],

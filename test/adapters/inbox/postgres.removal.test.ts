@@ -3,6 +3,8 @@ import { createPostgresJobs } from "../../../adapters/inbox/postgres/jobs/admin.
 import { mail, nobodys, notice, ofBody, one, raw } from "../../suites/inbox/deliveries.ts";
 import { watch } from "../../support/event-loop.ts";
 import { eventually } from "../../support/eventually.ts";
+import { claimAll, storeAll } from "../../suites/inbox/verbs.ts";
+import { openProcesses } from "./postgres-processes.ts";
 import { countIn, idsOf, removals, statesOf, waitsForLock } from "./postgres-rows.ts";
 import { openTables } from "./postgres-tables.ts";
 
@@ -345,4 +347,26 @@ describe("erase", () => {
     expect((await jobs.erase(7)).count).toBe(1);
     expect(await countIn(tables, "unexpanded")).toBe(1);
   });
+});
+
+test("an erase compares no job with each other one: workers wait until it ends", async () => {
+  const processes = await openProcesses();
+  const { inbox } = await processes.start();
+  await storeAll(inbox, mail(Array.from({ length: 400 }, (_, nth) => `${nth}`)));
+  const dead = { to: "dead", error: { name: "Error", message: "no", at: 1 } } as const;
+  const claims = await claimAll(inbox, { max: 200 });
+  await inbox.settle(claims.map((claim) => ({ claim, outcomes: [dead] })));
+  const client = await processes.sql.connect();
+  const plans: string[] = [];
+  client.on("notice", ({ message = "" }) => plans.push(message));
+  await client.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_analyze = on;
+    set auto_explain.log_nested_statements = on; set client_min_messages = log`);
+  await client.query("select hookline.erase_deliveries(array(select id from hookline.delivery))");
+  client.release(true);
+  const compared = plans.flatMap((plan) =>
+    [...plan.matchAll(/Rows Removed by Join Filter: (\d+)/g)].map(([, n]) => Number(n)),
+  );
+  expect(plans.length).toBeGreaterThan(10);
+  expect(Math.max(0, ...compared)).toBeLessThan(5_000);
+  expect(await idsOf(inbox.jobs)).toEqual([]);
 });

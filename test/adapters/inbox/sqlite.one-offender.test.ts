@@ -32,6 +32,38 @@ describe("where what becomes of one job cannot be stored", () => {
   });
 });
 
+test("of hundreds of jobs the one whose end cannot be stored is found in a few transactions", async () => {
+  let transactions = 0;
+  let file: DatabaseSync | undefined;
+  function counting(db: DatabaseSync): void {
+    file = db;
+    db.exec(REFUSE("DELETE"));
+    const prepare = db.prepare.bind(db);
+    db.prepare = (sql) => {
+      const statement = prepare(sql);
+      const run = statement.run.bind(statement);
+      if (sql === "BEGIN IMMEDIATE") statement.run = () => ((transactions += 1), run());
+      return statement;
+    };
+  }
+  const openThread = ((options, events) => openInline(options, events, { opened: counting })) as typeof openInline;
+  const { inbox, clock } = await onDisk({ openThread });
+  await storeAll(
+    inbox,
+    mail(Array.from({ length: 300 }, (_, nth) => (nth === 123 ? { id: "bad", lane: "bad" } : `${nth}`))),
+  );
+  const claims = await claimAll(inbox, { max: 300 });
+  const before = transactions;
+  const dead = { to: "dead", error: { name: "Error", message: "no", at: clock.now() } } as const;
+  const settle = () => inbox.settle(claims.map((claim) => ({ claim, outcomes: [dead] })));
+  await expect(settle()).rejects.toThrow("no");
+  expect(transactions - before).toBeLessThan(30);
+  expect(await findAll(inbox, { states: ["dead"] })).toHaveLength(299);
+  file?.exec("DROP TRIGGER refuse");
+  expect(await settle()).toEqual(claims.map(() => true));
+  expect(await findAll(inbox, { states: ["dead"] })).toHaveLength(300);
+});
+
 test.each([7, 15])(
   "a commit that SQLite could not begin, error %i, makes no job dead that it would have settled",
   async (errcode) => {

@@ -129,12 +129,13 @@ end $$;`;
  * which another transaction, the application's, has a job; they stay as they are.
  */
 function eraseDeliveries(ident: string): string {
+  // `not in` hashes what is locked; `not exists` would compare each with each, as joins by hash are off.
   const ended = (table: string): string => /* sql */ `
     with seen as (
       select l.delivery, t.id from jsonb_to_recordset(lists) as l (delivery bigint, first bigint, last bigint)
       cross join lateral (select id from ${ident}.${table} where id between l.first and l.last and ${table}.delivery = l.delivery offset 0) as t),
     locked as (select t.id from seen cross join lateral (select id from ${ident}.${table} where id = seen.id for update skip locked offset 0) as t)
-    select held || coalesce(array_agg(distinct seen.delivery) filter (where not exists (select from locked where locked.id = seen.id)), '{}'), coalesce(array_agg(seen.id), '{}')
+    select held || coalesce(array_agg(distinct seen.delivery) filter (where seen.id not in (select id from locked)), '{}'), coalesce(array_agg(seen.id), '{}')
     into held, ended_${table} from seen;`;
   const remove = (table: string): string => /* sql */ `
     with removed as (delete from ${ident}.${table} as t where t.id = any (ended_${table}) and not t.delivery = any (held) returning 1)
@@ -168,7 +169,7 @@ begin
     with given as (select (o->>0)::smallint as shard, (o->>1)::bigint as id, (o->>2)::bigint as delivery from jsonb_array_elements(opened) as o),
     locked as (select given.id from given cross join lateral (
       select 1 from ${ident}.job where job.shard = given.shard and job.id = given.id for update skip locked offset 0) as j)
-    select coalesce(array_agg(distinct given.delivery), '{}') into held from given where not exists (select from locked where locked.id = given.id)
+    select coalesce(array_agg(distinct given.delivery), '{}') into held from given where given.id not in (select id from locked)
       and exists (select from ${ident}.job where job.shard = given.shard and job.id = given.id offset 0);
   end if;
   ${ended("dead")}

@@ -35,7 +35,7 @@ begin
       insert into ${ident}.dedupe as d (key, seen_at) select w, now_ms from (select distinct w from given order by w) as one
       on conflict (key) do update set seen_at = excluded.seen_at where d.seen_at <= dedupe_after returning d.key
     ),
-    kept as (select given.i, row_number() over (partition by given.w order by given.i) as nth, fresh.key is not null as is_new from given left join fresh on fresh.key = given.w)
+    kept as (select given.i, row_number() over (partition by given.w order by given.i) as nth, given.w in (select fresh.key from fresh) as is_new from given)
     select coalesce(array_agg(i), '{}') into duplicates from kept where not is_new or nth > 1;
 
     with given as (
@@ -131,7 +131,7 @@ begin
       insert into ${ident}.dedupe as d (key, seen_at) select k, now_ms from (select distinct k from given order by k) as one
       on conflict (key) do update set seen_at = excluded.seen_at where d.seen_at <= (batch->>'dedupeAfter')::bigint returning d.key
     ),
-    kept as (select given.o, row_number() over (partition by given.k order by given.o) as nth, fresh.key is not null as is_new from given left join fresh on fresh.key = given.k)
+    kept as (select given.o, row_number() over (partition by given.k order by given.o) as nth, given.k in (select fresh.key from fresh) as is_new from given)
     select coalesce(array_agg(o), '{}') into repeated from kept where not is_new or nth > 1;
   end if;
   -- Expansion follows ids: what comes behind one that waits for it waits as well. Before ids are taken: what was expanded before this look has lower

@@ -124,6 +124,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   async function resultsOf(batch: readonly Waiting[]): Promise<readonly Result[]> {
     let ids: readonly number[] = [];
     try {
+      const thread = channel(); // without it nothing is encoded
       const writer = memory.begin();
       if (!batch.some(isQuery) && workerState.epoch !== undefined) ids = workerState.lanes.takeBackUnclaimed();
       const unwritten = new Map<Waiting, Result>();
@@ -141,7 +142,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
       });
       // It goes last: its result then shifts no other result.
       if (ids.length > 0) tasks.push({ verb: "unclaim", input: ids });
-      const results = await send({ epoch: workerState.epoch, tasks, bytes: writer.bytes() });
+      const results = await send(thread, { epoch: workerState.epoch, tasks, bytes: writer.bytes() });
       look(results);
       const unclaim = ids.length > 0 ? results[tasks.length - 1] : undefined;
       hasFailed = unclaim !== undefined && "error" in unclaim;
@@ -154,19 +155,6 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
       hasFailed = true;
       if (ids.length > 0) workerState.lanes.unclaimFailed();
       return batch.map(() => ({ error: error as StorageError }));
-    }
-  }
-
-  /** What cannot be sent is refused alone: the thread gets the rest. */
-  async function send(batch: Batch): Promise<readonly TaskResult[]> {
-    try {
-      return await channel().run(batch);
-    } catch (error) {
-      const refused = error instanceof StorageError ? [] : batch.tasks.map(refusalOf);
-      if (refused.every((one) => one === undefined)) throw error;
-      const tasks = batch.tasks.filter((_, index) => refused[index] === undefined);
-      const rest = (await channel().run({ ...batch, tasks })).values();
-      return refused.map((one) => one ?? (rest.next().value as TaskResult));
     }
   }
 
@@ -216,6 +204,19 @@ function isQuery({ verb }: Waiting): boolean {
 
 function needsNoEpoch({ verb }: Waiting): boolean {
   return !WORKER_ONLY.has(verb) && !ADMIN.has(verb);
+}
+
+/** What cannot be sent is refused alone: the thread gets the rest. */
+async function send(thread: ThreadClient, batch: Batch): Promise<readonly TaskResult[]> {
+  try {
+    return await thread.run(batch);
+  } catch (error) {
+    const refused = error instanceof StorageError ? [] : batch.tasks.map(refusalOf);
+    if (refused.every((one) => one === undefined)) throw error;
+    const tasks = batch.tasks.filter((_, index) => refused[index] === undefined);
+    const rest = (await thread.run({ ...batch, tasks })).values();
+    return refused.map((one) => one ?? (rest.next().value as TaskResult));
+  }
 }
 
 /** Undefined where it can be sent to the commit thread. */

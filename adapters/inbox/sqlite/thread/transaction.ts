@@ -71,40 +71,50 @@ export function createBatchRunner(db: DatabaseSync, operations: FileOperations):
     try {
       return transaction({ ...batch, tasks: [task] })[0] as TaskResult;
     } catch (error) {
-      if (task.verb === "settle" && !isOfTheFile(error)) return settleSingly(task.input as SettleRecord, batch);
+      if (task.verb === "settle" && !isOfTheFile(error)) return settleApart(task.input as SettleRecord, batch);
       return { error: toTaskError(error) };
     }
   }
 
-  /** What becomes of one job does not fit the tables: the others are settled, and it is dead, or else removed. */
-  function settleSingly({ done, released, others, windows }: SettleRecord, batch: Batch): TaskResult {
-    const settle = (record: Partial<SettleRecord>): void =>
-      void transaction({ ...batch, tasks: [{ verb: "settle", input: { ...NOTHING, ...record } }] });
+  /** What becomes of one job does not fit the tables: the others are settled, by halves, and it is dead, or else removed. */
+  function settleApart(record: SettleRecord, batch: Batch): TaskResult {
+    const settle = (input: Partial<SettleRecord>): void =>
+      void transaction({ ...batch, tasks: [{ verb: "settle", input: { ...NOTHING, ...input } }] });
     const refused: number[] = [];
-    const tries = [
-      ...windows.map((window) => ({ id: undefined, record: { windows: [window] } })),
-      ...done.map((id) => ({ id, record: { done: [id] } })),
-      ...released.map((id) => ({ id, record: { released: [id] } })),
-      ...others.map((other) => ({ id: other.id, record: { others: [other] } })),
-    ];
+    let failure: TaskError | undefined;
+
+    function settleHalves(ends: readonly End[]): void {
+      const half = Math.ceil(ends.length / 2);
+      for (const part of [ends.slice(0, half), ends.slice(half)]) {
+        const [one] = part;
+        if (one !== undefined)
+          attempt(
+            () => settle(together(part)),
+            (cause) => (part.length > 1 ? settleHalves(part) : settleOtherwise(one, cause)),
+          );
+      }
+    }
+
+    function settleOtherwise({ id }: End, cause: unknown): void {
+      // Of a window that is not written the worst is that a lane has its full time.
+      if (id === undefined) return;
+      refused.push(id);
+      attempt(
+        () => settle({ others: [toDead(id, cause)] }),
+        () =>
+          attempt(
+            () => settle({ done: [id] }),
+            (last) => (failure ??= toTaskError(last)), // it is to come again, and the others are settled
+          ),
+      );
+    }
+
     try {
-      for (const { id, record } of tries)
-        attempt(
-          () => settle(record),
-          (cause) => {
-            // Of a window that is not written the worst is that a lane has its full time.
-            if (id === undefined) return;
-            refused.push(id);
-            attempt(
-              () => settle({ others: [toDead(id, cause)] }),
-              () => settle({ done: [id] }),
-            );
-          },
-        );
+      settleHalves(endsOf(record));
     } catch (error) {
       return { error: toTaskError(error) };
     }
-    return { value: refused };
+    return failure === undefined ? { value: refused } : { error: failure };
   }
 
   return (batch) => {
@@ -121,12 +131,35 @@ export function createBatchRunner(db: DatabaseSync, operations: FileOperations):
 
 const NOTHING: SettleRecord = { done: [], released: [], others: [], windows: [] };
 
+/** How one job ends. Without an id: what its lane inherits. */
+interface End extends Partial<SettleRecord> {
+  readonly id: number | undefined;
+}
+
+function endsOf({ done, released, others, windows }: SettleRecord): readonly End[] {
+  return [
+    ...windows.map((window) => ({ id: undefined, windows: [window] })),
+    ...done.map((id) => ({ id, done: [id] })),
+    ...released.map((id) => ({ id, released: [id] })),
+    ...others.map((other) => ({ id: other.id, others: [other] })),
+  ];
+}
+
+function together(ends: readonly End[]): SettleRecord {
+  return {
+    done: ends.flatMap(({ done = [] }) => done),
+    released: ends.flatMap(({ released = [] }) => released),
+    others: ends.flatMap(({ others = [] }) => others),
+    windows: ends.flatMap(({ windows = [] }) => windows),
+  };
+}
+
 function toDead(id: number, cause: unknown): OtherRecord {
   const [at, message] = [Date.now(), `What became of this job could not be stored: ${String(cause)}`];
   return { id, to: "dead", attempts: 1, error: JSON.stringify({ name: "StorageError", message, at }), settledAt: at };
 }
 
-/** @throws what is the file's own fault, and what the last way out throws */
+/** @throws what is the file's own fault */
 function attempt(run: () => void, otherwise: (cause: unknown) => void): void {
   try {
     run();

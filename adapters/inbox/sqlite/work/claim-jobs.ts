@@ -154,7 +154,9 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     if (plans.every((plan) => plan === undefined)) return plans.map(() => false);
     let refused: ReadonlySet<number>;
     try {
-      refused = new Set(await commits.add("settle", toSettleRecord(plans, settlements)));
+      const jobs = plans.reduce((sum, plan) => sum + (plan?.rows.length ?? 0), 0);
+      const size = { items: Math.ceil(jobs / SETTLED_PER_ITEM), bytes: 0 };
+      refused = new Set(await commits.add("settle", () => toSettleRecord(plans, settlements), size));
     } catch (error) {
       for (const { claim } of settlements) lanes.handlerEnded(claim, now());
       if ((error as StorageError).code === "epoch-stale") return settlements.map(() => false);
@@ -202,6 +204,9 @@ interface Begun {
   /** None could begin, because some were removed: the others are due still, and nothing else says so. */
   readonly isAgain: boolean;
 }
+
+/** Jobs that end in the time that one delivery is stored in, or less. */
+const SETTLED_PER_ITEM = 10;
 
 /** Another process works now. */
 const NOTHING: Claimed = { claims: [], nextDueAt: undefined, suspects: false };
