@@ -68,20 +68,19 @@ function follow(value: unknown, onRejected: (error: unknown) => void, left: numb
 }
 
 function textOf(read: () => unknown): string {
+  let unreadable: unknown;
   try {
     const value = read();
     catchRejection(value);
     // Not `String(value)`, which holds no promise that an async `toString` gives.
-    const text: unknown = isObject(value) ? (value as { readonly toString: () => unknown }).toString() : value;
-    catchRejection(text);
-    return isObject(text) ? UNREADABLE : toStorable(String(text));
-  } catch (unreadable) {
-    catchRejection(unreadable);
-    return UNREADABLE;
+    unreadable = isObject(value) ? (value as { readonly toString: () => unknown }).toString() : value;
+    if (!isObject(unreadable)) return toStorable(String(unreadable));
+  } catch (error) {
+    unreadable = error;
   }
+  catchRejection(unreadable);
+  return "it cannot be shown";
 }
-
-const UNREADABLE = "it cannot be shown";
 
 function isObject(value: unknown): value is object {
   return (typeof value === "object" && value !== null) || typeof value === "function";

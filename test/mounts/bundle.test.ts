@@ -21,7 +21,7 @@ interface Budget {
  * has all of pino, nearly 20 KiB more than pino's build for browsers.
  */
 const BUDGETS: Readonly<Record<string, Budget>> = {
-  ".": { target: "node", kib: 104.5 },
+  ".": { target: "node", kib: 104.75 },
   "./adapter": { target: "node", kib: 98.75 },
   "./signature": { target: "workers", kib: 8 },
   // zod is most of it: test/client/size.test.ts has the budget without it.
@@ -37,16 +37,16 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./fastify": { target: "node", kib: 102 },
   "./nest": { target: "node", kib: 103 },
   "./gcp": { target: "node", kib: 102 },
-  "./azure": { target: "node", kib: 96 },
+  "./azure": { target: "node", kib: 96.25 },
   "./aws-lambda": { target: "node", kib: 96.25 },
-  "./fetch": { target: "workers", kib: 80.25 },
+  "./fetch": { target: "workers", kib: 80.5 },
   "./hono": { target: "workers", kib: 80.5 },
   "./next": { target: "node", kib: 102.75 },
-  "./workers": { target: "workers", kib: 80.25 },
+  "./workers": { target: "workers", kib: 80.5 },
   "./sqlite": { target: "node", kib: 122.25 },
   "./sqlite-thread": { target: "node", kib: 20 },
   // Without `pg`, which has 26 KiB.
-  "./postgres": { target: "node", kib: 163.75 },
+  "./postgres": { target: "node", kib: 164.5 },
   "./bullmq": { target: "node", kib: 95.75 },
   "./pg-boss": { target: "node", kib: 96 },
   // Without the client of AWS.
