@@ -1,4 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
+import type { Pool } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { createBodyRemoval } from "../../../adapters/inbox/postgres/upkeep/body-removal.ts";
 import { mail, SKIPPED } from "../../suites/inbox/deliveries.ts";
 import { idsOf, statesOf } from "./postgres-rows.ts";
 import { openTables } from "./postgres-tables.ts";
@@ -107,4 +109,32 @@ test("a job without a body is listed, brings no delivery, and is not replayed", 
   expect(found).toMatchObject({ job: { id: a, state: "done" } });
   expect(found?.delivery).toBeUndefined();
   expect(await jobs.replay({ ids: [a] })).toBe(0);
+});
+
+test("lists of jobs are looked at in pages for what was replayed, and not at all where no job is dead", async () => {
+  const asked: unknown[] = [];
+  let ended: readonly number[] = [];
+  const pool: Pick<Pool, "query"> = {
+    async query<R>(text: string, values: readonly unknown[] = []) {
+      if (text.includes("job_list")) asked.push(values[0]);
+      if (text.includes("last_value")) return [{ last: 9 }] as R[];
+      if (text.includes("remove_bodies")) return [{ left: { open: [], ended } }] as R[];
+      if (text.includes("min(id)")) return [{ id: null }] as R[];
+      if (text.includes("headers <>")) return [{ id: 7 }] as R[];
+      const full = Array.from({ length: 10_000 }, (_, nth) => ({ id: nth + 1, delivery: 3 }));
+      return (values[0] === 0 ? full : []) as R[];
+    },
+  };
+  const removal = createBodyRemoval(
+    pool as Pool,
+    () => "hl",
+    async () => true,
+  );
+  await removal.pass();
+  expect(asked).toEqual([]);
+  removal.forget();
+  ended = [7];
+  await removal.pass();
+  await removal.pass();
+  expect(asked).toEqual([0, 10_000]);
 });

@@ -12,6 +12,8 @@ export interface BodyRemoval {
 
 /** Deliveries of one step. */
 const PAGE = 500;
+/** Lists of jobs that are read at once. */
+const LISTS = 10_000;
 /** Ids that one step looks for deliveries in. */
 const SPAN = 1_000_000;
 /** Of pages in which all stays: with many that stay, a look at each of them takes some passes. */
@@ -64,6 +66,18 @@ export function createBodyRemoval(pool: Pool, ident: () => string, pause: () => 
     }
   }
 
+  /** A replay of a dead job is to be done soon. A list of jobs that is newer than the last look may be one. */
+  async function lookForReplays(): Promise<void> {
+    for (let from: number | undefined = after; from !== undefined && ended.size > 0 && (await pause());) {
+      const lists: readonly { id: number; delivery: number }[] = await pool.query(
+        `select first_job as id, delivery from ${ident()}.job_list where first_job > $1 order by first_job limit ${LISTS}`,
+        [from],
+      );
+      for (const { delivery } of lists) if (ended.delete(delivery)) open.add(delivery);
+      from = lists.length === LISTS ? lists.at(-1)?.id : undefined;
+    }
+  }
+
   /** The longest ago that were looked at, each once. */
   async function lookAgain(stay: Set<number>): Promise<void> {
     let full = 0;
@@ -80,12 +94,7 @@ export function createBodyRemoval(pool: Pool, ident: () => string, pause: () => 
       const newest = (last + 1) * BLOCK;
       if (passes === 0) after = 0;
       passes = (passes + 1) % PASSES;
-      // A replay of a dead job is to be done soon.
-      const replayed = await pool.query<{ id: number }>(
-        `select distinct delivery as id from ${ident()}.job_list where first_job > $1`,
-        [after],
-      );
-      for (const { id } of replayed) if (ended.delete(id)) open.add(id);
+      await lookForReplays();
       await lookAgain(open);
       await lookAgain(ended);
       await lookOn(newest);

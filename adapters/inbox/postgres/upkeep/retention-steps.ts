@@ -107,9 +107,11 @@ export function createRetentionSteps(pool: Pool, ident: () => string): Retention
       if (idle < MANY_IDLE && performance.now() - writersAt < WRITERS_EVERY_MS) return;
       writersAt = performance.now();
       await pool.transaction(async (queries) => {
+        // The scan comes before the first lock, and once: each row would be compared with all jobs where those do not fit into `work_mem`.
         const rows = await queries.query<{
           id: number;
-        }>(/* sql */ `select id from ${ident()}.writer where ${IS_IDLE} and id not in (select writer from ${ident()}.job)
+        }>(/* sql */ `with used as materialized (select distinct writer from ${ident()}.job)
+           select id from ${ident()}.writer where ${IS_IDLE} and id not in (select writer from used)
            order by id limit ${WRITERS} for update skip locked`);
         if (rows.length === 0) return;
         // What was committed until its row was locked.
