@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import type { Claim } from "../../../src/adapter.ts";
 import { createOperations } from "../../../adapters/inbox/sqlite/thread/operations.ts";
 import { mail } from "../../suites/inbox/deliveries.ts";
 import { claimAll, done, findAll, storeAll } from "../../suites/inbox/verbs.ts";
@@ -62,6 +63,26 @@ test("of hundreds of jobs the one whose end cannot be stored is found in a few t
   file?.exec("DROP TRIGGER refuse");
   expect(await settle()).toEqual(claims.map(() => true));
   expect(await findAll(inbox, { states: ["dead"] })).toHaveLength(300);
+});
+
+test("a job that was made dead beside one that can end in no form stays dead: its next try does not give it back", async () => {
+  const refuse = [`UPDATE ON main.job WHEN OLD.lane IN ('bad', 'worse')`, `DELETE ON main.job WHEN OLD.lane = 'worse'`];
+  const opened = (db: DatabaseSync): void => {
+    for (const [nth, when] of refuse.entries())
+      db.exec(`CREATE TEMP TRIGGER refuse_${nth} BEFORE ${when} BEGIN SELECT RAISE(ABORT, 'no'); END`);
+  };
+  const openThread = ((options, events) => openInline(options, events, { opened })) as typeof openInline;
+  const { inbox, clock } = await onDisk({ openThread });
+  await storeAll(inbox, mail([{ id: "a", lane: "bad" }]), mail([{ id: "b", lane: "worse" }]));
+  const claims = await claimAll(inbox);
+  const error = { name: "Error", message: "no", at: clock.now() };
+  const later = { to: "retry", at: clock.now() + 1_000, delayMs: 1_000, counted: true, error } as const;
+  const settle = (some: readonly Claim[]) => inbox.settle(some.map((claim) => ({ claim, outcomes: [later] })));
+  await expect(settle(claims)).rejects.toThrow("no");
+  expect(await settle(claims.slice(0, 1))).toEqual([true]);
+  expect((await findAll(inbox)).map(({ state }) => state)).toEqual(["dead", "running"]);
+  await clock.advance(5_000);
+  expect(await claimAll(inbox)).toEqual([]);
 });
 
 test.each([7, 15])(

@@ -50,6 +50,8 @@ export function createBatchRunner(db: DatabaseSync, operations: FileOperations):
     write: db.prepare("BEGIN IMMEDIATE"),
     commit: db.prepare("COMMIT"),
   };
+  /** Jobs that are dead or removed, since their ends were refused, in a settle that was answered with another one's error. */
+  const untold = new Set<number>();
 
   function transaction({ epoch, tasks, bytes }: Batch): TaskResult[] {
     (tasks.every(({ verb }) => READS.has(verb)) ? sql.read : sql.write).run();
@@ -114,10 +116,20 @@ export function createBatchRunner(db: DatabaseSync, operations: FileOperations):
     } catch (error) {
       return { error: toTaskError(error) };
     }
-    return failure === undefined ? { value: refused } : { error: failure };
+    if (failure === undefined) return { value: refused };
+    for (const id of refused) untold.add(id);
+    return { error: failure };
   }
 
-  return (batch) => {
+  /** With those of its jobs that ended otherwise in a try that failed for others: it finds nothing of them, and would count as how they ended. */
+  function told({ verb, input }: Task, result: TaskResult): TaskResult {
+    if (verb !== "settle" || untold.size === 0 || "error" in result) return result;
+    const { done, released, others } = input as SettleRecord;
+    const ids = [...done, ...released, ...others.map(({ id }) => id)].filter((id) => untold.delete(id));
+    return { value: [...(result.value as readonly number[]), ...ids] };
+  }
+
+  function run(batch: Batch): TaskResult[] {
     const { tasks } = batch;
     try {
       return transaction(batch);
@@ -126,7 +138,9 @@ export function createBatchRunner(db: DatabaseSync, operations: FileOperations):
         return tasks.map(() => ({ error: toTaskError(error) }));
       return tasks.map((task) => alone(task, batch));
     }
-  };
+  }
+
+  return (batch) => run(batch).map((result, place) => told(batch.tasks[place]!, result));
 }
 
 const NOTHING: SettleRecord = { done: [], released: [], others: [], windows: [] };
