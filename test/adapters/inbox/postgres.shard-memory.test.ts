@@ -53,6 +53,37 @@ test("a shard of which a parked job cannot be read is loaded again, which says w
   expect([await memory.read([1], 3), memory.isLoaded(3)]).toEqual([[], false]);
 });
 
+test("shards that have no room in the memory are loaded by turns: the one that filled it comes behind the others", async () => {
+  const lanes = createLanes(4);
+  const asked: unknown[] = [];
+  const rows = [1, 2, 3].flatMap((shard) =>
+    Array.from({ length: 3 }, (_, nth) => ({
+      shard,
+      id: shard * 10 + nth,
+      writer: 1,
+      delivery: 1,
+      consumer: "c",
+      lane: null,
+      progress: null,
+    })),
+  );
+  const memory = memoryOf(async (text, values) => {
+    if (text.includes("follow(")) return [{ head: { ...HEAD.head, vector: [[1, 1, 0, 100]] } }];
+    if (!text.includes("with ordinality")) return [];
+    const shards = values[0] as number[];
+    asked.push(shards);
+    return shards.flatMap((shard) => rows.filter((row) => row.shard === shard));
+  }, lanes);
+  for (let turn = 0; turn < 2; turn += 1) {
+    await memory.load([1, 2, 3]);
+    lanes.remove(new Set(rows.map(({ id }) => id)), 0);
+  }
+  expect(asked).toEqual([
+    [1, 2, 3],
+    [3, 2],
+  ]);
+});
+
 /** Of the lane `one`, or of none. */
 function rowOf(id: number, lane: string | undefined, waitMs = 0): Row {
   const progress = { ...FRESH, attempts: 1, firstAttemptAt: id, runAt: waitMs, delayMs: waitMs };

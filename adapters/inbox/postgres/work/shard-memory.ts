@@ -174,6 +174,7 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
       await nextTurn();
       if (left !== undefined) {
         fullAt = now();
+        if (begun.delete(left.shard)) begun.add(left.shard); // behind the others, which have had no turn
         return [];
       }
       if (whole.length > 0) return shards.slice(whole.length);
@@ -214,7 +215,8 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
     const wanted = shards.filter((shard) => !loaded.has(shard) && isOpenTo(shard));
     if (wanted.length === 0) return;
     for (const shard of wanted) begun.add(shard);
-    const first = serially(() => loadNext(wanted));
+    // By turns: those first that were cut off longest ago, or none would come to some of them while the memory stays full.
+    const first = serially(() => loadNext([...begun].filter((shard) => wanted.includes(shard))));
     void loadOn(first)
       .catch(() => {}) // what was left is asked for again
       .finally(() => (loading = undefined));
