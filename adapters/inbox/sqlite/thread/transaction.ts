@@ -100,12 +100,15 @@ export function createBatchRunner(db: DatabaseSync, operations: FileOperations):
     function settleOtherwise({ id }: End, cause: unknown): void {
       // Of a window that is not written the worst is that a lane has its full time.
       if (id === undefined) return;
-      refused.push(id);
+      const end = (input: Partial<SettleRecord>): void => {
+        settle(input);
+        refused.push(id);
+      };
       attempt(
-        () => settle({ others: [toDead(id, cause)] }),
+        () => end({ others: [toDead(id, cause)] }),
         () =>
           attempt(
-            () => settle({ done: [id] }),
+            () => end({ done: [id] }),
             (last) => (failure ??= toTaskError(last)), // it is to come again, and the others are settled
           ),
       );
@@ -114,7 +117,7 @@ export function createBatchRunner(db: DatabaseSync, operations: FileOperations):
     try {
       settleHalves(endsOf(record));
     } catch (error) {
-      return { error: toTaskError(error) };
+      failure = toTaskError(error);
     }
     if (failure === undefined) return { value: refused };
     for (const id of refused) untold.add(id);
