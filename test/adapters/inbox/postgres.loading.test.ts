@@ -125,7 +125,7 @@ test("shards that could not be read are asked for again", async () => {
   expect(lanes.stats().waiting).toBe(IN_SHARD * SHARDS.length);
 });
 
-test("shards that there is no room for are read again at once when half of the memory is free, and else after a pause", async () => {
+test("shards that there is no room for are read again at once when half of the memory is free, and else after a pause; until then they count as kept out", async () => {
   const tables = await backlog();
   let [pages, at] = [0, 0];
   const { memory, lanes } = memoryOf(tables, async () => void (pages += 1), {
@@ -139,6 +139,7 @@ test("shards that there is no room for are read again at once when half of the m
     await tables.pool.query(`delete from ${tables.ident}.job where id = any ($1)`, [rows.map(({ id }) => id)]);
     lanes.remove(new Set(rows.map(({ id }) => id)), at);
   }
+  const isKeptOut = (): boolean => SHARDS.some(memory.isKeptOut);
   async function readsAgain(): Promise<boolean> {
     const before = pages;
     await memory.load(SHARDS);
@@ -146,12 +147,12 @@ test("shards that there is no room for are read again at once when half of the m
     return pages > before;
   }
   expect(await readsAgain()).toBe(true);
-  expect([lanes.stats().waiting, memory.hasRoom]).toEqual([3_000, false]);
+  expect([lanes.stats().waiting, isKeptOut()]).toEqual([3_000, true]);
   await end(200);
   at = 60_000;
-  expect([memory.hasRoom, await readsAgain()]).toEqual([false, false]);
+  expect([await readsAgain(), isKeptOut()]).toEqual([false, true]);
   await end(700);
-  expect([memory.hasRoom, await readsAgain()]).toEqual([true, true]);
+  expect([isKeptOut(), await readsAgain(), isKeptOut()]).toEqual([true, true, true]);
   expect(lanes.stats().waiting).toBe(3_000);
   await end(900);
   at += 4_999;
@@ -161,6 +162,7 @@ test("shards that there is no room for are read again at once when half of the m
   await end(1_600);
   expect(await readsAgain()).toBe(true);
   expect(lanes.stats().waiting).toBe(6_000 - 200 - 700 - 900 - 1_600);
+  expect(isKeptOut()).toBe(false);
 });
 
 test("jobs that leave the memory between two pages of a shard that is read again come back", async () => {

@@ -215,7 +215,7 @@ export function isExpander({ owned, handOver }: Life): boolean {
 /** Other jobs keep some of its shards, or new deliveries, out of the memory. */
 export function isFull(mine: Life): boolean {
   const { lanes, hasUnexpanded, memory } = mine;
-  return (lanes.fill() >= 1 && hasUnexpanded) || (!memory.hasRoom && toLoad(mine).length > 0);
+  return (lanes.fill() >= 1 && hasUnexpanded) || toLoad(mine).some(memory.isKeptOut);
 }
 
 /** @returns the next one of those that live, where this one expands and has had no room, or no connection, for a while: it may have some */

@@ -29,8 +29,8 @@ export interface ShardMemory {
   read(ids: readonly number[], shard: number): Promise<readonly Row[]>;
   /** The last look at what other processes stored brought nothing. */
   readonly isQuiet: boolean;
-  /** A shard that was left for want of room comes back; else other jobs hold it up. */
-  readonly hasRoom: boolean;
+  /** Other jobs keep it out, or what is left of it: from the moment that there was no room until it is loaded. */
+  isKeptOut(shard: number): boolean;
   /** Whether there is something to follow. */
   isBehind(seen: Pick<StepReply, "vector" | "removal">): boolean;
   readonly shards: readonly number[];
@@ -69,6 +69,8 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
   const loaded = new Set<number>();
   /** Their first rows are in memory. Claimed as they are: what is left of a lane comes behind them. */
   const begun = new Set<number>();
+  /** Shards that wait for room. */
+  const keptOut = new Set<number>();
   /** What is in the lanes: all up to the last id of each writer. */
   let cut: Cut = new Map();
   let removed: number | undefined;
@@ -107,6 +109,7 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
   function cutOff(shard: number): void {
     loaded.delete(shard);
     begun.add(shard);
+    keptOut.add(shard);
     fullAt = now();
   }
 
@@ -169,11 +172,15 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
       tell.read();
       const { left } = page;
       const whole = shards.slice(0, left === undefined ? page.whole : shards.indexOf(left.shard));
-      for (const shard of whole) if (begun.delete(shard)) loaded.add(shard);
+      for (const shard of whole) {
+        keptOut.delete(shard);
+        if (begun.delete(shard)) loaded.add(shard);
+      }
       if (page.rows.length > 0) tell.changed();
       await nextTurn();
       if (left !== undefined) {
         fullAt = now();
+        keptOut.add(left.shard);
         if (begun.delete(left.shard)) begun.add(left.shard); // behind the others, which have had no turn
         return [];
       }
@@ -208,11 +215,14 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
   function unload(shard: number): void {
     loaded.delete(shard);
     begun.delete(shard);
+    keptOut.delete(shard);
   }
 
   async function load(shards: readonly number[]): Promise<void> {
     if (loading !== undefined || isOver()) return;
-    const wanted = shards.filter((shard) => !loaded.has(shard) && isOpenTo(shard));
+    const missing = shards.filter((shard) => !loaded.has(shard));
+    const wanted = missing.filter(isOpenTo);
+    for (const shard of missing) if (!wanted.includes(shard)) keptOut.add(shard);
     if (wanted.length === 0) return;
     for (const shard of wanted) begun.add(shard);
     // By turns: those first that were cut off longest ago, or none would come to some of them while the memory stays full.
@@ -255,9 +265,7 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
         return [];
       }
     },
-    get hasRoom() {
-      return lanes.fill() < FULL;
-    },
+    isKeptOut: (shard) => keptOut.has(shard),
     isBehind: ({ vector, removal }) =>
       (removal ?? 0) > (removed ?? 0) || vector.some(([writer, , , lastId]) => lastId > (cut.get(writer)?.lastId ?? 0)),
     get isQuiet() {
