@@ -246,3 +246,41 @@ test("of two that each have what the other lacks, each expands all that is its o
   for (const { seen } of pods) expect(seen.toSorted()).toEqual(ids.toSorted());
   expect(await changes()).toBeLessThan(20);
 });
+
+describe("a deploy that is taken back", () => {
+  /** How many shards each worker has, the most first. */
+  async function shares(): Promise<readonly number[]> {
+    const rows = await pool.query<{ count: number }>(
+      "select count(*)::int as count from hookline.shard where id < 64 group by owner order by 1 desc",
+    );
+    return rows.map(({ count }) => count);
+  }
+
+  /** Gives all shards to a pod of these handlers, by jobs that only it has a handler for. */
+  async function takeAll(...names: readonly Handled[]): Promise<Pod> {
+    const next = await deployWith("record", names);
+    const equal = 64 / pods.length;
+    await eventually(async () => expect(Math.max(...(await shares()))).toBe(Math.ceil(equal)));
+    for (let round = 0; (await shares()).length > 1; round += 1) {
+      await next.send("contact", ...Array.from({ length: 300 }, (_, nth) => `${round}-${nth}`));
+      await allEnded();
+    }
+    return next;
+  }
+
+  test("leaves the shards to all that were there before, and to those that come", async () => {
+    for (let old = 0; old < 3; old += 1) await deployWith("record", ["email"]);
+    const next = await takeAll("email", "contact");
+    await next.receiver.close();
+    await eventually(async () => expect(await shares()).toMatchObject({ length: 3, 0: 22 }));
+    await deployWith("record", ["email"]);
+    await eventually(async () => expect(await shares()).toEqual([16, 16, 16, 16]));
+  });
+
+  test("leaves them to all also where each lacks what another has", async () => {
+    for (const name of ["email", "contact"] as const) await deployWith("record", [name]);
+    const next = await takeAll("email", "contact", "contact@search");
+    await next.receiver.close();
+    await eventually(async () => expect(await shares()).toEqual([32, 32]));
+  });
+});

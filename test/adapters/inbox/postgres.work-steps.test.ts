@@ -18,7 +18,13 @@ const HOLDS = {
   unexpanded: false,
 };
 
-function stepsOn(pool: Pick<Pool, "query">, refused: Parameters<typeof createWorkSteps>[0]["refused"] = () => {}) {
+type Deps = Parameters<typeof createWorkSteps>[0];
+
+function stepsOn(
+  pool: Pick<Pool, "query">,
+  refused: Deps["refused"] = () => {},
+  pause: Deps["pause"] = async () => {},
+) {
   return createWorkSteps({
     ident: () => "hl",
     pool: pool as Pool,
@@ -31,7 +37,7 @@ function stepsOn(pool: Pick<Pool, "query">, refused: Parameters<typeof createWor
     failed() {},
     refused,
     now: () => 5,
-    pause: async () => {},
+    pause,
   });
 }
 
@@ -142,4 +148,36 @@ test("a step ends so many jobs as it can in time: of hundreds of calls of a thou
   await Promise.all([...merged, most, small]);
   expect(sent.map((ids) => ids.length)).toEqual([5_000, 5_000, 2_001, 9_000]);
   expect(sent[0]).not.toContain(100_000);
+});
+
+test("an end whose row another session holds is tried again after a pause, not in each step", async () => {
+  const ends: (readonly number[])[] = [];
+  let isHeld = true;
+  const pool: Pick<Pool, "query"> = {
+    async query<R>(_: string, values: readonly unknown[] = []) {
+      const ids = JSON.parse(String(values[5]).replace("{", "[").replace("}", "]")) as number[];
+      ends.push(ids);
+      return [{ head: isHeld ? { ...HOLDS, left: ids, held: ids } : HOLDS }] as unknown as readonly R[];
+    },
+  };
+  const pauses: (() => void)[] = [];
+  const pause = (): Promise<void> => new Promise((resolve) => pauses.push(resolve));
+  const steps = stepsOn(pool, undefined, pause);
+  const end = (id: number) =>
+    steps.settle({ rows: [rowOf(id)], progress: [{ ...FRESH, state: "done" }], window: undefined });
+  const ending = end(1);
+  await turns();
+  await steps.beat();
+  await turns();
+  expect(ends).toEqual([[1], []]);
+  isHeld = false;
+  pauses.shift()?.();
+  await expect(ending).resolves.toMatchObject({ holds: true });
+  expect(ends).toEqual([[1], [], [1]]);
+  isHeld = true;
+  const last = end(2);
+  await turns();
+  steps.end();
+  pauses.shift()?.();
+  await expect(last).rejects.toMatchObject({ code: "epoch-stale" });
 });

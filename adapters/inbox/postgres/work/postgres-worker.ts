@@ -140,10 +140,9 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     // An answer that was on its way when it began to expand had taken that from it: what waits was left waiting.
     if (isExpander(mine) && !expanded) worker?.wake();
     noteUnexpanded(mine, reply.unexpanded);
-    if (!mine.isDirty && mine.memory.isBehind(reply)) {
-      mine.isDirty = true;
-      worker?.wake();
-    }
+    if (mine.isDirty || !mine.memory.isBehind(reply)) return;
+    mine.isDirty = true;
+    worker?.wake();
   }
 
   /** What runs here does not count. Where no other process has taken it over, nothing of it has died either. */
@@ -213,6 +212,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
       ages: handOver.ages,
       isPresent,
       isStopping,
+      lacksNothing: others.lacksNothing,
     });
     if (!isCurrent(mine)) return;
     mine.isPresent = isPresent;

@@ -230,11 +230,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
 
   /** Others hold what it needs: its next try comes after a pause, and is alone again. */
   function tryLater(one: Settling): readonly Batch[] {
-    void pause().then(() => {
-      if (isOver) return refuse([one], []);
-      parts.add([ofSettles([one])]);
-      wake();
-    });
+    void later(() => parts.add([ofSettles([one])]), [one]);
     return [];
   }
 
@@ -243,7 +239,7 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
     head: Extract<NonNullable<StepRow["head"]>, { readonly alive: true }>,
   ): void {
     const [left, held, heirs] = [new Set(head.left), new Set(head.held), new Map(head.passed)];
-    let isHeld = false;
+    const waiting: Settling[] = [];
     for (const one of settles) {
       const isGone = one.left.some(({ id }) => left.has(id) && !held.has(id)) && !one.isUnsure;
       for (const { id } of one.left) {
@@ -253,13 +249,17 @@ export function createWorkSteps(deps: WorkStepsDeps): WorkSteps {
       for (const row of one.left) if (!held.has(row.id)) ended.add(row);
       one.left = one.left.filter(({ id }) => held.has(id));
       if (one.left.length === 0) one.resolve(!isGone);
-      else {
-        isHeld = true;
-        settling.push(one);
-      }
+      else waiting.push(one);
     }
     // A transaction of the application holds a row: it may for a while.
-    if (isHeld) void pause().then(wake);
+    if (waiting.length > 0) void later(() => settling.push(...waiting), waiting);
+  }
+
+  async function later(again: () => unknown, settles: readonly Settling[]): Promise<void> {
+    if (!isOver) await pause();
+    if (isOver) return refuse(settles, []);
+    again();
+    wake();
   }
 
   return {

@@ -7,6 +7,7 @@ import { DATABASE, EXPANDER, SERVER, SHARDS } from "../schema/tables.ts";
 import { BEAT_MS, DEFAULT_GONE_MS } from "../work/intervals.ts";
 import { isNothing, type Handled, type LiveWorker } from "./other-workers.ts";
 import { createRowHolders } from "./row-holders.ts";
+import { createShardShares, surplusOf } from "./shard-shares.ts";
 
 /** Who works, and on what. */
 export interface Membership {
@@ -40,6 +41,8 @@ interface Mine {
   readonly isPresent: boolean;
   /** It claims nothing more, and gives up all. */
   readonly isStopping: boolean;
+  /** No other has a handler that it lacks: it refuses nothing any more. */
+  readonly lacksNothing: boolean;
 }
 
 interface Share {
@@ -72,6 +75,8 @@ export interface MembershipOptions {
 interface WorkerRow extends LiveWorker {
   readonly beat: number;
   readonly present: boolean;
+  /** It passed shards on, for want of a handler. */
+  readonly refuses: boolean;
 }
 
 /** Leases: until then a process that lives has given up a step that takes too long, and a smaller one holds; and its handlers have been told to abort. */
@@ -90,6 +95,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
   /** What each worker handles never changes, until it stops. */
   let handledBy = new Map<number, Handled | null>();
   const holders = createRowHolders(pool, ident);
+  const shares = createShardShares(pool, ident);
   let standing: InboxWorkers["standstill"];
   /** By the monotonic clock of this process: when a dead worker was first seen to have shards that are not free. */
   const stranded = new Map<number, number>();
@@ -97,14 +103,13 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
 
   async function findAlive(): Promise<readonly WorkerRow[]> {
     const rows = await pool.query<WorkerRow>(
-      /* sql */ `select id, beat, present, case when id <> all ($1) or handled = '{}' then handled end as handled, exists (select from ${ident()}.shard as s where s.id = ${EXPANDER} and s.owner = w.id) as expands
+      /* sql */ `select id, beat, present, case when id <> all ($1) or handled = '{}' then handled end as handled, exists (select from ${ident()}.shard as s where s.id = ${EXPANDER} and s.owner = w.id) as expands,
+         exists (select from ${ident()}.shard as s where s.id < ${EXPANDER} and w.id = any (s.refused)) as refuses
        from ${ident()}.worker as w where alive`,
       [[...handledBy.keys()]],
     );
     handledBy = new Map(rows.map(({ id, handled }) => [id, handled ?? handledBy.get(id) ?? null]));
-    return rows.map(({ id, beat, present, expands }) => {
-      return { id, beat, present, expands, handled: handledBy.get(id) ?? null };
-    });
+    return rows.map((row) => Object.assign(row, { handled: handledBy.get(row.id) ?? null }));
   }
 
   /**
@@ -195,32 +200,6 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     return row.taken;
   }
 
-  /** Refused or not, it must be somebody's. */
-  function mayTake(shard: string): string {
-    return `(not $1 = any (${shard}.refused) or not exists (select from ${ident()}.worker as w where w.alive and not w.id = any (${shard}.refused)))`;
-  }
-
-  /**
-   * As many as each has where all lanes are shared by those that do not refuse it. So one of them has fewer, while it is free.
-   * @param still the parameter with the workers that are frozen, as it seems: they would take none of it
-   */
-  function fairOf(shard: string, still: string): string {
-    return `(select ceil(${SHARDS}.0 / greatest(count(*), 1))::int from ${ident()}.worker as w where w.alive and not w.id = any (${shard}.refused || ${still}::bigint[]))`;
-  }
-
-  /** No other worker counts on it, or gives it a part of what it shares with it. A shard that another session locks is left to the next tick. */
-  async function refuseAll(me: number): Promise<void> {
-    await pool.query(
-      `update ${ident()}.worker set handled = '{}' where id = $1 and alive and handled is distinct from '{}'`,
-      [me],
-    );
-    await pool.query(
-      /* sql */ `update ${ident()}.shard as s set refused = array(select w.id from ${ident()}.worker as w where w.alive and w.id = any (s.refused || $1::bigint))
-       where s.id in (select id from ${ident()}.shard where not $1 = any (refused) for update skip locked)`,
-      [me],
-    );
-  }
-
   return {
     async register(handled) {
       return oneRow<Registration>(
@@ -229,28 +208,17 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
         [handled === null ? null : JSON.stringify(handled)],
       );
     },
-    async tick(me, { leaving: given, ages, isPresent, isStopping }) {
+    async tick(me, { leaving: given, ages, isPresent, isStopping, lacksNothing }) {
       const leaving = isStopping ? ALL_SHARDS : given;
-      if (isStopping) await refuseAll(me);
+      if (isStopping) await shares.refuseAll(me);
       const workers = await findAlive();
       if (workers.some(({ id, present }) => id === me && present !== isPresent))
         await pool.query(`update ${ident()}.worker set present = $2 where id = $1`, [me, isPresent]);
+      if (lacksNothing && !isStopping && workers.some(({ id, refuses }) => id === me && refuses))
+        await shares.refuseNone(me);
       const { still, ...seenNow } = await lookAt(workers, me);
       await pool.query(`select ${ident()}.free_orphans()`);
-      await pool.query(
-        /* sql */ `update ${ident()}.shard set owner = $1 where exists (select from ${ident()}.worker where id = $1 and alive) and id in (
-           select free.id from ${ident()}.shard as free where free.owner is null and not free.id = any ($2::int[]) and ${mayTake("free")} and (free.id = ${EXPANDER} or free.id in (
-             select ranked.id from (
-               select one.id, ${fairOf("one", "$3")} as fair, row_number() over (order by ${fairOf("one", "$3")} desc, one.id) as nth from ${ident()}.shard as one
-               where one.owner is null and one.id < ${EXPANDER} and not one.id = any ($2::int[]) and ${mayTake("one")}) as ranked
-             where ranked.nth + (select count(*) from ${ident()}.shard where owner = $1 and id < ${EXPANDER}) <= ranked.fair)) for update skip locked)`,
-        [me, leaving, still],
-      );
-      const rows = await pool.query<OwnedRow>(
-        /* sql */ `select id, owner, ${fairOf("s", "$2")} as fair from ${ident()}.shard as s
-         where owner = $1 or owner is not null and not exists (select from ${ident()}.worker as w where w.id = s.owner and w.alive)`,
-        [me, still],
-      );
+      const rows = await shares.take(me, { leaving, still });
       const owned = rows.filter(({ owner }) => owner === me);
       await lookAtStranded(new Set(rows.map(({ owner }) => owner).filter((owner) => owner !== me)));
       const ids = owned.map(({ id }) => id);
@@ -272,22 +240,4 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     },
     standstill: () => standing ?? stranding,
   };
-}
-
-interface OwnedRow {
-  readonly id: number;
-  readonly owner: number;
-  readonly fair: number;
-}
-
-/** Those of which each has the fewest first; of these, those of which nothing runs, then those that run most shortly. */
-function surplusOf(owned: readonly OwnedRow[], { leaving, ages }: Pick<Mine, "leaving" | "ages">): readonly number[] {
-  const age = ages();
-  const ageOf = ({ id }: OwnedRow): number => age.get(id) ?? -1;
-  const kept = owned
-    .filter(({ id }) => id !== EXPANDER && !leaving.includes(id))
-    .toSorted((a, b) => a.fair - b.fair || ageOf(a) - ageOf(b) || a.id - b.id);
-  const surplus: number[] = [];
-  for (const { id, fair } of kept) if (kept.length - surplus.length > fair) surplus.push(id);
-  return surplus;
 }

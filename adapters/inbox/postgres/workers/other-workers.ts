@@ -27,6 +27,8 @@ export interface OtherWorkers {
   isLeftTo(type: string): boolean;
   /** There are such types. */
   readonly hasOwn: boolean;
+  /** No other has a handler that this one lacks. */
+  readonly lacksNothing: boolean;
   /** There are others. */
   readonly areSome: boolean;
   /** No worker that came later was seen. */
@@ -89,6 +91,9 @@ export function createOtherWorkers(me: Omit<LiveWorker, "expands">): OtherWorker
     isLeftTo: (type) => own.has(type),
     get hasOwn() {
       return own.size > 0;
+    },
+    get lacksNothing() {
+      return lacked.length === 0;
     },
     get areSome() {
       return others.length > 0;
