@@ -11,6 +11,9 @@ import type { HandlerCalls } from "./calls/handler-calls.ts";
 import type { Handlers } from "./handlers.ts";
 import type { CallResult } from "./retries/retry-policy.ts";
 
+/** After a failure of the inbox itself, and after it gave nothing though something is due. */
+export const TRY_AGAIN_MS = 1_000;
+
 /** What the receiver gives to all that runs handlers. */
 export interface DispatchDeps {
   readonly handlers: Handlers;

@@ -4,7 +4,7 @@ import type { Claim } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import { ABORT_BEFORE_END_MS, withTimeout } from "../timeout.ts";
 import { createCompletions } from "./calls/completions.ts";
-import type { DispatchDeps } from "./dispatch-deps.ts";
+import { TRY_AGAIN_MS, type DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn } from "./event-loop.ts";
 import { createBacklog, type BacklogOptions } from "./expand.ts";
 import { createFlowRules, type AccountDelay } from "./claims/flow-rules.ts";
@@ -15,8 +15,6 @@ import { createUnhandledSweep } from "./unhandled-sweep.ts";
 
 /** The loop yields to I/O after so many claims: more would serve a busy lane faster, and make all others wait. */
 const CLAIMS_A_TURN = 4;
-/** After a failure of the inbox itself. */
-const TRY_AGAIN_MS = 1_000;
 
 /** Works on an inbox: expands deliveries, claims jobs, runs their handlers, settles. */
 export interface Dispatcher {
@@ -58,7 +56,6 @@ export function createDispatcher(
     clock,
     log: faultLog,
     watch,
-    tryAgainMs: TRY_AGAIN_MS,
     answered(report) {
       exhausted = false; // before `idle` asks whether this was the last job
       report();
@@ -76,8 +73,7 @@ export function createDispatcher(
       flow.delay(...account);
       wake();
     },
-    completions:
-      transactional && createCompletions(transactional, { clock, log: faultLog, watch, tryAgainMs: TRY_AGAIN_MS }),
+    completions: transactional && createCompletions(transactional, { clock, log: faultLog, watch }),
     deferred: () => wake(),
     ended: idleWaiters.check,
     overdue: (claim) => claims.overdue(claim),
@@ -92,7 +88,7 @@ export function createDispatcher(
     ended: idleWaiters.check,
   });
   const backlog = createBacklog(deps, { inbox, expanded, leftUnhandled: () => sweep.begin() });
-  const sweep = createUnhandledSweep(inbox, deps, { tryAgainMs: TRY_AGAIN_MS, wake, ended: idleWaiters.check });
+  const sweep = createUnhandledSweep(inbox, deps, { isExhausted: () => exhausted, wake, ended: idleWaiters.check });
   let working = false;
   let stopped = false;
   /** Counts how often this process became the worker. */
@@ -116,7 +112,8 @@ export function createDispatcher(
    *   page, beside the loop: handlers of the first page run while the rest waits. A delivery that this process stores has its jobs already.
    * Sweep: when this process becomes the worker, unhandled jobs that have a handler by now become waiting jobs, at the tail of their
    *   lanes. Where many work, the inbox says when. That goes on beside the loop, a page a commit: the next page follows when fewer jobs
-   *   wait than a page has, at the latest after a second. So neither the start nor a fresh job waits for it, and no stuck lane ends it.
+   *   wait than a page has, when none of them may start now, and at the latest after a second. So neither the start nor a fresh job waits
+   *   for it, and no lane that is blocked holds it up.
    * Claim: the inbox gives the heads of free lanes that are due, each with the jobs behind it that merge with it.
    * Prefetch: running and waiting to start are twice `concurrency` claims, or, where handlers are fast, as many as started within 50 ms;
    *   at most 512, or `concurrency` where that is more.

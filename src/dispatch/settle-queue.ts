@@ -6,6 +6,7 @@ import type { Claim, JobOutcome, Settlement } from "../inbox/port/claims.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { Logger } from "../logger.ts";
 import { describeThrown, isError } from "../thrown.ts";
+import { TRY_AGAIN_MS } from "./dispatch-deps.ts";
 import { toJobError } from "./retries/retry-policy.ts";
 
 /**
@@ -20,8 +21,6 @@ export interface SettleQueueOptions {
   /** Throttled: while a storage fails, each job is tried again each second. */
   readonly log: Logger;
   readonly watch: InboxWatch;
-  /** After a failure of the inbox itself. */
-  readonly tryAgainMs: number;
   /** Wraps each answer of the inbox: something may be claimable now. */
   readonly answered: (report: () => void) => void;
   /** The inbox confirmed the outcome, or the claim was lost. */
@@ -62,7 +61,7 @@ interface Waiting {
 /** Settlements of one turn of the event loop share a commit, where a commit costs anything. */
 export function createSettleQueue(
   inbox: Pick<WorkingInbox, "settle" | "capabilities">,
-  { clock, log, watch, tryAgainMs, answered, settled, unsettled, buried }: SettleQueueOptions,
+  { clock, log, watch, answered, settled, unsettled, buried }: SettleQueueOptions,
 ): Settle {
   const batcher = createBatcher<Waiting, boolean | Error>({
     commit: (batch) => commit(batch),
@@ -118,7 +117,7 @@ export function createSettleQueue(
       }
       waiting.own?.failed(error);
       log.error({ err: error, code: "settle-failed" }, "the inbox failed to settle a job: it is tried again");
-      clock.setTimer(() => void settleAlone(waiting, heldBefore), tryAgainMs);
+      clock.setTimer(() => void settleAlone(waiting, heldBefore), TRY_AGAIN_MS);
     });
   }
 

@@ -4,14 +4,14 @@ import type { NewJob } from "../inbox/port/delivery.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
 import type { WorkingInbox } from "../inbox/port/inbox.ts";
 import type { HandledType, Reopened, UnhandledJob } from "../inbox/port/jobs.ts";
-import type { DispatchDeps } from "./dispatch-deps.ts";
+import { TRY_AGAIN_MS, type DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn } from "./event-loop.ts";
 import { FAIR_S, fairSeconds, jobsOf, TURN_BYTES } from "./expand.ts";
 import { eventAt } from "./calls/job-view.ts";
 
-/** Jobs reopened in one commit. While as many jobs wait, reopened ones would only stand before fresh ones. */
+/** Jobs reopened in one commit. While as many jobs wait for a slot, reopened ones would only stand before fresh ones. */
 const PAGE = 100;
-/** From one page to the next while as many jobs wait, so that a lane that is stuck does not end the sweep. */
+/** From one page to the next while as many jobs wait: slots that are stuck do not end the sweep. */
 const PAGE_EVERY_MS = 1_000;
 
 /** Makes jobs of unhandled ones that have a handler now, page by page, beside all other work. */
@@ -27,8 +27,8 @@ export interface UnhandledSweep {
 }
 
 export interface UnhandledSweepOptions {
-  /** After a failure of the inbox itself. */
-  readonly tryAgainMs: number;
+  /** The last claim found all that may start now: what waits is blocked, or paused. */
+  readonly isExhausted: () => boolean;
   /** There may be something to claim. */
   readonly wake: () => void;
   /** `running` may be false now. */
@@ -38,7 +38,7 @@ export interface UnhandledSweepOptions {
 export function createUnhandledSweep(
   inbox: WorkingInbox,
   { handlers, clock, faultLog, watch }: Pick<DispatchDeps, "handlers" | "clock" | "faultLog" | "watch">,
-  { tryAgainMs, wake, ended }: UnhandledSweepOptions,
+  { isExhausted, wake, ended }: UnhandledSweepOptions,
 ): UnhandledSweep {
   let running = 0;
   let current: Pause | undefined;
@@ -76,7 +76,7 @@ export function createUnhandledSweep(
         if (last === undefined) {
           more = left !== undefined || again;
           if (!more) pause.end(); // from here on another `begin` is another sweep
-          if (left !== undefined && !hasWaited) await pause.wait(tryAgainMs, () => false);
+          if (left !== undefined && !hasWaited) await pause.wait(TRY_AGAIN_MS, () => false);
           hasWaited = false;
           after = again ? undefined : left?.after;
           [left, again] = [undefined, false];
@@ -94,7 +94,7 @@ export function createUnhandledSweep(
           if (back !== undefined) ({ after } = back);
           back = undefined;
         }
-        if (hasReopened) await pause.wait(PAGE_EVERY_MS, fewJobsWait);
+        if (hasReopened) await pause.wait(PAGE_EVERY_MS, fewMayStart);
         else await nextTurn(); // nothing waits for what is still unknown
       } catch (error) {
         if (pause.isOver) return;
@@ -113,7 +113,7 @@ export function createUnhandledSweep(
         hasWaited = isAlone ? refusals === most : page.length === 0 || limit === 1;
         if (isAlone && hasWaited) [refusals, most] = [0, Math.min(2 * most, PAGE)];
         limit = Math.ceil(Math.min(page.length || limit, limit) / 2);
-        if (hasWaited) await pause.wait(tryAgainMs, () => false);
+        if (hasWaited) await pause.wait(TRY_AGAIN_MS, () => false);
       }
     }
   }
@@ -163,10 +163,10 @@ export function createUnhandledSweep(
     );
   }
 
-  function fewJobsWait(): boolean {
+  function fewMayStart(): boolean {
     try {
       const { waiting, unexpanded } = inbox.stats();
-      return waiting + unexpanded < PAGE;
+      return unexpanded + (isExhausted() ? 0 : waiting) < PAGE;
     } catch {
       return false; // a pause ends by its time
     }

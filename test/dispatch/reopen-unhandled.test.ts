@@ -149,7 +149,7 @@ describe("a later start", () => {
     await send(bodyOf({ resource: "/contacts", payloads: named(150).map((id) => ({ id, changeType: "created" })) })); // they wait in one lane
     await receiver.start();
     await pass(1_000);
-    expect([seen, limits]).toEqual([["a"], [100, 50, 100, 100, 100]]);
+    expect([seen, limits]).toEqual([["a"], [100, 50, 100, 100, 100, 100]]);
   });
 
   test("without any handler does not look for unhandled jobs", async () => {
@@ -231,10 +231,30 @@ describe("a later start", () => {
     expect(clock.waiting).toBe(0); // no page's timer is left
   });
 
-  test("reopens a page a second while a stuck lane holds as many jobs", async () => {
+  test.each([
+    ["wait for a retry", () => Promise.reject(new Error("no"))],
+    ["stand behind one that never ends", () => new Promise(() => {})],
+  ])("goes on at once while jobs wait of which none may start: they %s", async (_, handler) => {
     const { receiver, inbox, pass } = await withUnhandled(named(500));
-    const { handler } = heldHandler();
     receiver.on("email", handler, { lane: "account", timeoutMs: 0 });
+    await receiver.start();
+    for (let page = 0; page < 5; page += 1) await pass();
+    expect(inbox.stats().unhandled).toBe(0);
+  });
+
+  test("goes on at once while a pause holds as many jobs", async () => {
+    const { receiver, inbox, pass } = await withUnhandled(named(500));
+    receiver.on("email", () => {});
+    await receiver.flow.pause({ consumer: "default" }, { reason: "a test" });
+    await receiver.start();
+    for (let page = 0; page < 5; page += 1) await pass();
+    expect(inbox.stats()).toMatchObject({ unhandled: 0, pausedWaiting: 500 });
+  });
+
+  test("reopens a page a second while all slots are taken and as many jobs wait", async () => {
+    const { receiver, inbox, pass } = await withUnhandled(named(500), undefined, { concurrency: 1 });
+    const { handler } = heldHandler();
+    receiver.on("email", handler, { timeoutMs: 0 });
     await receiver.start();
     const left: number[] = [];
     for (const ms of [0, 0, 999, 1, 1_000, 1_000]) {
@@ -307,18 +327,19 @@ describe("an inbox that fails to", () => {
 describe("close()", () => {
   test("ends a sweep that waits for its next page", async () => {
     let pages = 0;
-    const { receiver, clock, pass } = await withUnhandled(named(500), (own) => ({
+    const reopen = (own: InboxJobs): Partial<InboxJobs> => ({
       reopen: (page) => ((pages += 1), own.reopen(page)),
-    }));
+    });
+    const { receiver, clock, pass } = await withUnhandled(named(500), reopen, { concurrency: 1 });
     const { handler, calls } = heldHandler();
-    receiver.on("email", handler, { lane: "account", timeoutMs: 0 });
+    receiver.on("email", handler, { timeoutMs: 0 });
     await receiver.start();
     await pass();
     expect([pages, clock.waiting]).toEqual([2, 1]);
     const closed = watch(receiver.close());
     calls[0]?.end();
     await pass();
-    expect(closed.value).toEqual({ done: 1, released: 0, stuck: 0 });
+    expect(closed.value).toEqual({ done: 1, released: 1, stuck: 0 });
     await pass(10_000);
     expect([pages, clock.waiting]).toEqual([2, 0]);
   });

@@ -30,7 +30,6 @@ function settling(answers: readonly Answer[] = [], durability: Capabilities["dur
       clock,
       log: log.logger,
       watch: createInboxWatch(clock),
-      tryAgainMs: 1_000,
       answered(report) {
         steps.push("answered");
         report();

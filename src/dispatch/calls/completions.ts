@@ -4,6 +4,7 @@ import { offerCompletion, type CompletedCall, type Transactional } from "../../i
 import type { ClaimedJob } from "../../inbox/port/claims.ts";
 import type { InboxWatch } from "../../inbox/standstill-watch.ts";
 import type { Logger } from "../../logger.ts";
+import { TRY_AGAIN_MS } from "../dispatch-deps.ts";
 import type { CallResult } from "../retries/retry-policy.ts";
 
 /** Calls that settle themselves, in a transaction of the application. */
@@ -27,15 +28,10 @@ export interface CompletionsOptions {
   readonly clock: Clock;
   /** Throttled. */
   readonly log: Logger;
-  /** After a failure of the inbox. */
-  readonly tryAgainMs: number;
   readonly watch: InboxWatch;
 }
 
-export function createCompletions(
-  inbox: Transactional,
-  { clock, log, watch, tryAgainMs }: CompletionsOptions,
-): Completions {
+export function createCompletions(inbox: Transactional, { clock, log, watch }: CompletionsOptions): Completions {
   return {
     offer(ctx, call) {
       let isCompleted = false;
@@ -73,7 +69,7 @@ export function createCompletions(
             { err: error, code: "settle-failed" },
             "it is not known whether a transaction was committed: it is asked again",
           );
-          await new Promise<void>((resolve) => void clock.setTimer(resolve, tryAgainMs));
+          await new Promise<void>((resolve) => void clock.setTimer(resolve, TRY_AGAIN_MS));
         }
       }
       moved();
