@@ -75,7 +75,7 @@ export interface MembershipOptions {
 interface WorkerRow extends LiveWorker {
   readonly beat: number;
   readonly present: boolean;
-  /** It passed shards on, for want of a handler. */
+  /** It passed shards on, for want of a handler. Looked up of this process's own worker alone. */
   readonly refuses: boolean;
 }
 
@@ -101,12 +101,12 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
   const stranded = new Map<number, number>();
   let stranding: InboxWorkers["standstill"];
 
-  async function findAlive(): Promise<readonly WorkerRow[]> {
+  async function findAlive(me?: number): Promise<readonly WorkerRow[]> {
     const rows = await pool.query<WorkerRow>(
       /* sql */ `select id, beat, present, case when id <> all ($1) or handled = '{}' then handled end as handled, exists (select from ${ident()}.shard as s where s.id = ${EXPANDER} and s.owner = w.id) as expands,
-         exists (select from ${ident()}.shard as s where s.id < ${EXPANDER} and w.id = any (s.refused)) as refuses
+         w.id = $2 and exists (select from ${ident()}.shard as s where s.id < ${EXPANDER} and w.id = any (s.refused)) as refuses
        from ${ident()}.worker as w where alive`,
-      [[...handledBy.keys()]],
+      [[...handledBy.keys()], me ?? null],
     );
     handledBy = new Map(rows.map(({ id, handled }) => [id, handled ?? handledBy.get(id) ?? null]));
     return rows.map((row) => Object.assign(row, { handled: handledBy.get(row.id) ?? null }));
@@ -211,7 +211,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
     async tick(me, { leaving: given, ages, isPresent, isStopping, lacksNothing }) {
       const leaving = isStopping ? ALL_SHARDS : given;
       if (isStopping) await shares.refuseAll(me);
-      const workers = await findAlive();
+      const workers = await findAlive(me);
       if (workers.some(({ id, present }) => id === me && present !== isPresent))
         await pool.query(`update ${ident()}.worker set present = $2 where id = $1`, [me, isPresent]);
       if (lacksNothing && !isStopping && workers.some(({ id, refuses }) => id === me && refuses))

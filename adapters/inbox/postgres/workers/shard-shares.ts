@@ -83,10 +83,10 @@ export function createShardShares(pool: Pool, ident: () => string): ShardShares 
 /** Those of which each has the fewest first; of these, those of which nothing runs, then those that run most shortly. */
 export function surplusOf(
   owned: readonly OwnedShard[],
-  { leaving, ages: agesNow }: { readonly leaving: readonly number[]; readonly ages: () => ReadonlyMap<number, number> },
+  { leaving, ages }: { readonly leaving: readonly number[]; readonly ages: () => ReadonlyMap<number, number> },
 ): readonly number[] {
-  const ages = agesNow();
-  const ageOf = ({ id }: OwnedShard): number => ages.get(id) ?? -1;
+  const found = ages();
+  const ageOf = ({ id }: OwnedShard): number => found.get(id) ?? -1;
   const kept = owned
     .filter(({ id }) => id !== EXPANDER && !leaving.includes(id))
     .toSorted((a, b) => a.fair - b.fair || ageOf(a) - ageOf(b) || a.id - b.id);
