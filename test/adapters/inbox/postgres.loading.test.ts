@@ -56,6 +56,7 @@ function memoryOf({ pool, ident }: Tables, read: () => Promise<void>, rest: Part
     lanes,
     now: () => 0,
     isOver: () => false,
+    isMine: () => true,
     changed: nothing,
     unexpanded: nothing,
     lost: nothing,

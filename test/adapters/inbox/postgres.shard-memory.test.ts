@@ -12,13 +12,18 @@ const DAMAGED = toStorageError(Object.assign(new Error("invalid page in block 7"
 /** Jobs of a lane that are read at once. */
 const PAGE = 1_000;
 
-function memoryOf(query: (text: string, values: unknown[]) => Promise<unknown>, lanes = createLanes()) {
+function memoryOf(
+  query: (text: string, values: unknown[]) => Promise<unknown>,
+  lanes = createLanes(),
+  isMine: (shard: number) => boolean = () => true,
+) {
   return createShardMemory({
     pool: { query } as unknown as Pool,
     ident: () => "hookline",
     lanes,
     now: () => 0,
     isOver: () => false,
+    isMine,
     changed() {},
     unexpanded() {},
     lost() {},
@@ -52,6 +57,25 @@ test("a shard of which a parked job cannot be read is loaded again, which says w
   expect(memory.isLoaded(3)).toBe(true);
   failure = DAMAGED;
   expect([await memory.read([1], 3), memory.isLoaded(3)]).toEqual([[], false]);
+});
+
+test("shards that were given up while each was loaded by itself stay out", async () => {
+  const given = new Set<number>();
+  const memory = memoryOf(
+    async (text, values) => {
+      if (!text.includes("with ordinality")) return [HEAD];
+      if ((values[0] as number[]).includes(2)) {
+        given.add(3);
+        memory.unload(3);
+        throw DAMAGED;
+      }
+      return [];
+    },
+    undefined,
+    (shard) => !given.has(shard),
+  );
+  await expect(memory.loadSingly([1, 2, 3, 4])).rejects.toThrow("invalid page");
+  expect(memory.shards).toEqual([1, 4]);
 });
 
 test("shards that have no room in the memory are loaded by turns: the one that filled it comes behind the others", async () => {

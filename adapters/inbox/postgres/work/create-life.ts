@@ -102,6 +102,7 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     lanes,
     now,
     isOver: () => deps.isOver(life),
+    isMine: (shard) => isMine(life, shard),
     changed: deps.wake,
     unexpanded(are) {
       // Not later: the row of the writer may be gone by then.
@@ -180,9 +181,13 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
   return life;
 }
 
+function isMine({ owned, handOver }: Life, shard: number): boolean {
+  return owned.has(shard) && !handOver.has(shard);
+}
+
 /** Its shards that are not in memory. */
-export function toLoad({ owned, handOver, memory }: Life): readonly number[] {
-  return [...owned].filter((shard) => shard !== EXPANDER && !handOver.has(shard) && !memory.isLoaded(shard));
+export function toLoad(mine: Life): readonly number[] {
+  return [...mine.owned].filter((shard) => shard !== EXPANDER && isMine(mine, shard) && !mine.memory.isLoaded(shard));
 }
 
 /** What cannot be loaded is asked for again the next time, and holds up neither the other shards nor this worker. @returns why, where that is news */
@@ -208,8 +213,8 @@ export function reopenIf(haveChanged: boolean, mine: Pick<Life, "hasReopened" | 
   else if (at >= mine.reopenAgainAt) [mine.hasReopened, mine.reopenAgainAt] = [false, Infinity];
 }
 
-export function isExpander({ owned, handOver }: Life): boolean {
-  return owned.has(EXPANDER) && !handOver.has(EXPANDER);
+export function isExpander(mine: Life): boolean {
+  return isMine(mine, EXPANDER);
 }
 
 /** Other jobs keep some of its shards, or new deliveries, out of the memory. */

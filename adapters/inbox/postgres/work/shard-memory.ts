@@ -43,6 +43,8 @@ export interface ShardMemoryDeps {
   readonly now: () => number;
   /** This worker is over: what was read is not to be used. */
   readonly isOver: () => boolean;
+  /** It is this worker's, and is not given up. */
+  readonly isMine: (shard: number) => boolean;
   /** Jobs came, or went. */
   readonly changed: () => void;
   /** Whether deliveries wait to be expanded. */
@@ -64,7 +66,7 @@ const HALF_FULL = 0.5;
 /** Else after a pause: it is read from its first row on, with all that is in memory already. */
 const FULL_PAUSE_MS = 5_000;
 
-export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: ShardMemoryDeps): ShardMemory {
+export function createShardMemory({ pool, ident, lanes, now, isOver, isMine, ...tell }: ShardMemoryDeps): ShardMemory {
   const stored = createShardRows(pool, ident);
   const loaded = new Set<number>();
   /** Their first rows are in memory. Claimed as they are: what is left of a lane comes behind them. */
@@ -220,7 +222,7 @@ export function createShardMemory({ pool, ident, lanes, now, isOver, ...tell }: 
 
   async function load(shards: readonly number[]): Promise<void> {
     if (loading !== undefined || isOver()) return;
-    const missing = shards.filter((shard) => !loaded.has(shard));
+    const missing = shards.filter((shard) => isMine(shard) && !loaded.has(shard)); // it may have been given up meanwhile
     const wanted = missing.filter(isOpenTo);
     for (const shard of missing) if (!wanted.includes(shard)) keptOut.add(shard);
     if (wanted.length === 0) return;
