@@ -2,7 +2,7 @@ import { kindOf } from "../assert.ts";
 import { passed as now, type Clock } from "../clock.ts";
 import type { NewJob } from "../inbox/port/delivery.ts";
 import type { SingleEvent } from "../protocol/event-types.ts";
-import type { WorkingInbox } from "../inbox/port/inbox.ts";
+import type { InboxStats, WorkingInbox } from "../inbox/port/inbox.ts";
 import type { HandledType, Reopened, UnhandledJob } from "../inbox/port/jobs.ts";
 import { TRY_AGAIN_MS, type DispatchDeps } from "./dispatch-deps.ts";
 import { nextTurn } from "./event-loop.ts";
@@ -11,7 +11,7 @@ import { eventAt } from "./calls/job-view.ts";
 
 /** Jobs reopened in one commit. While as many jobs wait for a slot, reopened ones would only stand before fresh ones. */
 const PAGE = 100;
-/** From one page to the next while as many jobs wait: slots that are stuck do not end the sweep. */
+/** From one page to the next while those of the last one wait: what is stuck does not end the sweep. */
 const PAGE_EVERY_MS = 1_000;
 
 /** Makes jobs of unhandled ones that have a handler now, page by page, beside all other work. */
@@ -84,6 +84,7 @@ export function createUnhandledSweep(
           continue;
         }
         tried = page.filter(({ id }) => !refused.isPassed(id));
+        const few = (statsNow()?.waiting ?? 0) + tried.length / 2; // what waits by now may be blocked
         const hasReopened = await reopen(tried, pause);
         after = last; // not earlier: a page that failed is read again
         limit = Math.min(2 * limit, PAGE);
@@ -94,8 +95,10 @@ export function createUnhandledSweep(
           if (back !== undefined) ({ after } = back);
           back = undefined;
         }
-        if (hasReopened) await pause.wait(PAGE_EVERY_MS, fewMayStart);
-        else await nextTurn(); // nothing waits for what is still unknown
+        if (hasReopened) {
+          const wasFull = await forRoom(pause, few);
+          if (wasFull) limit = 1; // as many as come now hold up the deliveries that come next
+        } else await nextTurn(); // nothing waits for what is still unknown
       } catch (error) {
         if (pause.isOver) return;
         faultLog.error({ err: error, code: "inbox-failed" }, "unhandled jobs could not be reopened: it is tried again");
@@ -163,12 +166,28 @@ export function createUnhandledSweep(
     );
   }
 
-  function fewMayStart(): boolean {
+  /** Deliveries that wait for room in the memory come first: what is unhandled takes none of it meanwhile. @returns whether some waited */
+  async function forRoom(pause: Pause, few: number): Promise<boolean> {
+    let wasFull = false;
+    for (let isFull = true; isFull && !pause.isOver; wasFull ||= isFull) {
+      await pause.wait(PAGE_EVERY_MS, () => fewJobsWait(few));
+      isFull = statsNow()?.isFull === true;
+    }
+    return wasFull;
+  }
+
+  /** @param few so many of which none may start count as few: then most of the last page have started */
+  function fewJobsWait(few: number): boolean {
+    const stats = statsNow();
+    if (stats === undefined) return false; // a pause ends by its time
+    return stats.waiting + stats.unexpanded < Math.max(PAGE, isExhausted() ? few : 0);
+  }
+
+  function statsNow(): InboxStats | undefined {
     try {
-      const { waiting, unexpanded } = inbox.stats();
-      return unexpanded + (isExhausted() ? 0 : waiting) < PAGE;
+      return inbox.stats();
     } catch {
-      return false; // a pause ends by its time
+      return undefined;
     }
   }
 
