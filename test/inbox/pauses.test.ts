@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { createPauses } from "../../src/inbox/pauses.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createPausedCount, createPauses } from "../../src/inbox/pauses.ts";
 
 const NOW = 1_000;
 
@@ -99,4 +99,26 @@ test("waiting jobs are looked at once for all pauses: of an account, of a consum
   const asked = [{ accountId: 1 }, { consumer: "crm" }, { accountId: 1, consumer: "crm" }, { accountId: 3 }];
   expect(await pauses.waiting(asked)).toEqual([18, 27, 15, 0]);
   expect([await pauses.waiting([]), looks]).toEqual([[], 1]);
+});
+
+describe("what a pause holds", () => {
+  const rowsOf = (count: number) => Array.from({ length: count }, (_, nth) => ({ account: nth % 2, receivedAt: nth }));
+  const isOdd = ({ account }: { readonly account?: number | undefined }): boolean => account === 1;
+
+  test("is counted each time where it is few", () => {
+    const count = createPausedCount();
+    expect(count(rowsOf(10), isOdd)).toEqual({ pausedWaiting: 5, oldestWaitingAt: 0 });
+    expect(count(rowsOf(2), () => true)).toEqual({ pausedWaiting: 2, oldestWaitingAt: undefined });
+  });
+
+  test("is not counted at each look where it is many, and again after a moment", () => {
+    const now = vi.spyOn(performance, "now").mockReturnValue(1_000);
+    onTestFinished(() => now.mockRestore());
+    const count = createPausedCount();
+    expect(count(rowsOf(200_000), isOdd).pausedWaiting).toBe(100_000);
+    now.mockReturnValue(1_199);
+    expect(count([], isOdd).pausedWaiting).toBe(100_000);
+    now.mockReturnValue(1_200);
+    expect(count([], isOdd).pausedWaiting).toBe(0);
+  });
 });

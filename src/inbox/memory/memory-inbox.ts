@@ -5,7 +5,7 @@ import { createFifo } from "../collections/fifo.ts";
 import { createErroredSubscriptions, noticeOf } from "../errored-subscriptions.ts";
 import { STORED_BEFORE, type Expanded, type NewDelivery, type NewEvent, type StoreResult } from "../port/delivery.ts";
 import type { Inbox, InboxHost, Worker, WorkingInbox } from "../port/inbox.ts";
-import { countPaused, createPauses, withoutReason } from "../pauses.ts";
+import { createPausedCount, createPauses, withoutReason } from "../pauses.ts";
 import type { Pause } from "../port/pauses.ts";
 import { createMemoryGaps } from "./memory-gaps.ts";
 import { memoryJobs } from "./memory-jobs.ts";
@@ -44,6 +44,7 @@ function createMemoryInbox(limits: { readonly maxJobs: number; readonly maxBytes
   const subscriptions = createErroredSubscriptions();
   const gaps = createMemoryGaps();
   const storedPauses = new Map<string, string>();
+  const countPaused = createPausedCount();
   const pauses = createPauses(
     {
       read: async () => [...storedPauses.values()],

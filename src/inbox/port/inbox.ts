@@ -202,7 +202,7 @@ export interface InboxStats {
   readonly expired?: number | undefined;
   /** Lanes whose head waits for its retry. */
   readonly blockedLanes: number;
-  /** Of `waiting`, those that a pause holds. */
+  /** Of `waiting`, those that a pause holds. Where there are many, this and `oldestWaitingAt` may be of up to some seconds ago. */
   readonly pausedWaiting?: number | undefined;
   /** When the oldest delivery was received that is unexpanded or has a waiting job which no pause holds. */
   readonly oldestWaitingAt: number | undefined;

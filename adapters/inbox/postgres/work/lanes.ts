@@ -11,7 +11,7 @@ import {
   type SingleEvent,
 } from "../../../../src/adapter.ts";
 import { createClaimBook, type ClaimBook, type ClaimRecord } from "../../../../src/inbox/claim-book.ts";
-import { countPaused } from "../../../../src/inbox/pauses.ts";
+import { createPausedCount } from "../../../../src/inbox/pauses.ts";
 import { createParking, type Parking } from "../../../../src/inbox/parking.ts";
 
 /** An open job of a shard that this process owns. */
@@ -81,6 +81,7 @@ const DEFER_MS = 5_000;
  */
 export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["nextTenure"] = createClaimBook): Lanes {
   const rows = createCompactingMap<number, Row>();
+  const countPaused = createPausedCount();
   const book = begin((row) => {
     if (row.progress.state !== "waiting") rows.delete(row.id);
   });
@@ -180,8 +181,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       const taken = [...ahead].flatMap((run) => run.rows.map(({ receivedAt }) => receivedAt));
       const oldestTaken = taken.length === 0 ? undefined : taken.reduce((a, b) => Math.min(a, b));
       if (!book.isPausing()) return parking.stats(least(oldestOf(rows.values()), oldestTaken));
-      const waiting = [...rows.values()].filter(({ progress }) => progress.state === "waiting");
-      const { pausedWaiting, oldestWaitingAt } = countPaused(waiting, book.isPaused);
+      const { pausedWaiting, oldestWaitingAt } = countPaused(waitingOf(rows.values()), book.isPaused);
       return { ...parking.stats(least(oldestWaitingAt, oldestTaken)), pausedWaiting: pausedWaiting + parking.paused() };
     },
   };
@@ -208,6 +208,10 @@ function toClaimed(row: Row, { delivery, event }: Origin): ClaimedJob {
     delivery,
     event,
   };
+}
+
+function* waitingOf(rows: Iterable<Row>): Generator<Row, void, undefined> {
+  for (const row of rows) if (row.progress.state === "waiting") yield row;
 }
 
 /** Rows are in the order of their coming: all but some of the oldest come in that of ids. */

@@ -1,7 +1,7 @@
 import type { Claim, ClaimLimits, Delivery, InboxStats } from "../../../../src/adapter.ts";
 import { createClaimBook, type ClaimBook, type ClaimRecord } from "../../../../src/inbox/claim-book.ts";
 import { createParking, type Parking } from "../../../../src/inbox/parking.ts";
-import { countPaused } from "../../../../src/inbox/pauses.ts";
+import { createPausedCount } from "../../../../src/inbox/pauses.ts";
 import { createJobCache } from "./job-cache.ts";
 import { toClaimed, type Hold, type Row, type Speculate } from "./row-encoding.ts";
 import { createSpeculativeClaims } from "./speculative-claims.ts";
@@ -59,6 +59,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     if (row.progress.state !== "waiting") rows.delete(row);
     else if (row.isMarked) speculative.add(row);
   });
+  const countPaused = createPausedCount();
   let isLoading = false;
 
   const parking = createParking<Row>({
