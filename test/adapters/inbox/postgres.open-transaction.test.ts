@@ -163,11 +163,15 @@ test("a process that is killed within its transaction has done nothing: another 
 });
 
 /** An inbox whose two jobs are claimed, of which somebody holds the row of `b`. */
+/** Its clock goes on by itself: an end whose row is held is tried again after a pause. */
 async function withHeldRow() {
   const { app, connectionString } = await database();
+  const clock = wallClock();
+  const ticking = setInterval(() => void clock.advance(100), 20);
+  onTestFinished(() => clearInterval(ticking));
   const inbox = openDatabase(connectionString);
   onTestFinished(() => inbox.close());
-  await inbox.open({ name: "default", clock: wallClock(), log: toLogger(false), dedupeWindowMs: 86_400_000 });
+  await inbox.open({ name: "default", clock, log: toLogger(false), dedupeWindowMs: 86_400_000 });
   await inbox.work({ begin() {}, end() {}, wake() {}, lost() {} });
   await storeAll(inbox, mail([one("a"), { id: "b", lane: "default other" }]));
   const claims = await claimAll(inbox);

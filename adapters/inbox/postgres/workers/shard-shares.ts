@@ -33,13 +33,13 @@ export function createShardShares(pool: Pool, ident: () => string): ShardShares 
   }
 
   /**
-   * As many as each has where all lanes are shared by those that do not refuse it, or by all where there are none. So one of them has fewer,
-   * while it is free.
+   * As many as each has where all lanes are shared by those that do not refuse it; where there are none, by all that have handlers: who stops
+   * has none. So one of them has fewer, while it is free.
    * @param still the parameter with the workers that are frozen
    */
   function fairOf(shard: string, still: string): string {
-    return /* sql */ `(select ceil(${SHARDS}.0 / greatest(coalesce(nullif(count(*) filter (where not w.id = any (${shard}.refused)), 0), count(*)), 1))::int
-      from ${ident()}.worker as w where w.alive and w.handled is distinct from '{}' and not w.id = any (${still}::bigint[]))`;
+    return /* sql */ `(select ceil(${SHARDS}.0 / greatest(coalesce(nullif(count(*) filter (where not w.id = any (${shard}.refused)), 0), count(*) filter (where w.handled is distinct from '{}')), 1))::int
+      from ${ident()}.worker as w where w.alive and not w.id = any (${still}::bigint[]))`;
   }
 
   return {
