@@ -112,8 +112,8 @@ export function createDispatcher(
    *   page, beside the loop: handlers of the first page run while the rest waits. A delivery that this process stores has its jobs already.
    * Sweep: when this process becomes the worker, unhandled jobs that have a handler by now become waiting jobs, at the tail of their
    *   lanes. Where many work, the inbox says when. That goes on beside the loop, a page a commit: the next page follows when fewer jobs
-   *   wait than a page has, when none of them may start now, and at the latest after a second. So neither the start nor a fresh job waits
-   *   for it, and no lane that is blocked holds it up.
+   *   wait than a page has, or when none of them may start now and they fill less than half of the memory; else after a second, unless
+   *   deliveries wait for room. So neither the start nor a fresh job waits for it, and no lane that is blocked holds it up.
    * Claim: the inbox gives the heads of free lanes that are due, each with the jobs behind it that merge with it.
    * Prefetch: running and waiting to start are twice `concurrency` claims, or, where handlers are fast, as many as started within 50 ms;
    *   at most 512, or `concurrency` where that is more.

@@ -11,8 +11,12 @@ import { eventAt } from "./calls/job-view.ts";
 
 /** Jobs reopened in one commit. While as many jobs wait for a slot, reopened ones would only stand before fresh ones. */
 const PAGE = 100;
-/** From one page to the next while those of the last one wait: what is stuck does not end the sweep. */
+/** From one page to the next while as many wait: what is stuck does not end the sweep. */
 const PAGE_EVERY_MS = 1_000;
+/** Of the memory for jobs: what may not start fills so much of it at once, and more by a page a second. */
+const HALF_FULL = 0.5;
+/** From here on by one job a second. */
+const NEARLY_FULL = 0.9;
 
 /** Makes jobs of unhandled ones that have a handler now, page by page, beside all other work. */
 export interface UnhandledSweep {
@@ -84,7 +88,6 @@ export function createUnhandledSweep(
           continue;
         }
         tried = page.filter(({ id }) => !refused.isPassed(id));
-        const few = (statsNow()?.waiting ?? 0) + tried.length / 2; // what waits by now may be blocked
         const hasReopened = await reopen(tried, pause);
         after = last; // not earlier: a page that failed is read again
         limit = Math.min(2 * limit, PAGE);
@@ -96,8 +99,8 @@ export function createUnhandledSweep(
           back = undefined;
         }
         if (hasReopened) {
-          const wasFull = await forRoom(pause, few);
-          if (wasFull) limit = 1; // as many as come now hold up the deliveries that come next
+          const hasLittleRoom = await forRoom(pause);
+          if (hasLittleRoom) limit = 1; // as many as come now hold up the deliveries that come next
         } else await nextTurn(); // nothing waits for what is still unknown
       } catch (error) {
         if (pause.isOver) return;
@@ -166,21 +169,22 @@ export function createUnhandledSweep(
     );
   }
 
-  /** Deliveries that wait for room in the memory come first: what is unhandled takes none of it meanwhile. @returns whether some waited */
-  async function forRoom(pause: Pause, few: number): Promise<boolean> {
-    let wasFull = false;
-    for (let isFull = true; isFull && !pause.isOver; wasFull ||= isFull) {
-      await pause.wait(PAGE_EVERY_MS, () => fewJobsWait(few));
-      isFull = statsNow()?.isFull === true;
+  /** Deliveries that wait for room in the memory come first: nothing of what is unhandled takes any meanwhile. @returns whether there is little room */
+  async function forRoom(pause: Pause): Promise<boolean> {
+    for (let hasBeenFull = false; ;) {
+      await pause.wait(PAGE_EVERY_MS, mayGoOn);
+      const { isFull = false, fill = 0 } = statsNow() ?? {};
+      hasBeenFull ||= isFull;
+      if (!isFull || pause.isOver) return hasBeenFull || fill >= NEARLY_FULL;
     }
-    return wasFull;
   }
 
-  /** @param few so many of which none may start count as few: then most of the last page have started */
-  function fewJobsWait(few: number): boolean {
+  /** Few jobs wait, or none of them may start; and what comes fresh has room. */
+  function mayGoOn(): boolean {
     const stats = statsNow();
     if (stats === undefined) return false; // a pause ends by its time
-    return stats.waiting + stats.unexpanded < Math.max(PAGE, isExhausted() ? few : 0);
+    const { waiting, unexpanded, fill = 0 } = stats;
+    return unexpanded + (isExhausted() && fill < HALF_FULL ? 0 : waiting) < PAGE;
   }
 
   function statsNow(): InboxStats | undefined {

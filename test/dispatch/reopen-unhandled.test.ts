@@ -231,10 +231,30 @@ describe("a later start", () => {
     expect(clock.waiting).toBe(0); // no page's timer is left
   });
 
-  test("reopens a page a second while a stuck lane holds as many jobs", async () => {
+  test.each([
+    ["wait for a retry", () => Promise.reject(new Error("no"))],
+    ["stand behind one that never ends", () => new Promise(() => {})],
+  ])("goes on at once while jobs wait of which none may start: they %s", async (_, handler) => {
     const { receiver, inbox, pass } = await withUnhandled(named(500));
-    const { handler } = heldHandler();
     receiver.on("email", handler, { lane: "account", timeoutMs: 0 });
+    await receiver.start();
+    for (let page = 0; page < 5; page += 1) await pass();
+    expect(inbox.stats().unhandled).toBe(0);
+  });
+
+  test("goes on at once while a pause holds as many jobs", async () => {
+    const { receiver, inbox, pass } = await withUnhandled(named(500));
+    receiver.on("email", () => {});
+    await receiver.flow.pause({ consumer: "default" }, { reason: "a test" });
+    await receiver.start();
+    for (let page = 0; page < 5; page += 1) await pass();
+    expect(inbox.stats()).toMatchObject({ unhandled: 0, pausedWaiting: 500 });
+  });
+
+  test("reopens a page a second while all slots are taken and as many jobs wait", async () => {
+    const { receiver, inbox, pass } = await withUnhandled(named(500), undefined, { concurrency: 1 });
+    const { handler } = heldHandler();
+    receiver.on("email", handler, { timeoutMs: 0 });
     await receiver.start();
     const left: number[] = [];
     for (const ms of [0, 0, 999, 1, 1_000, 1_000]) {
@@ -243,23 +263,6 @@ describe("a later start", () => {
     }
     // Behind the one that runs 99 jobs wait: fewer than a page.
     expect(left).toEqual([300, 300, 300, 200, 100, 0]);
-  });
-
-  test.each([
-    ["wait for a retry", () => Promise.reject(new Error("no"))],
-    ["stand behind one that never ends", () => new Promise(() => {})],
-    ["are paused", () => {}],
-  ])("goes on at once while others wait of which none may start: they %s", async (why, handler) => {
-    const { receiver, inbox, send, pass } = await withUnhandled(named(1_000));
-    const { seen, handler: onEmail } = recordingHandler();
-    receiver.on("email", onEmail);
-    receiver.on("contact", handler, { consumer: "blocked", lane: "account", timeoutMs: 0 });
-    if (why === "are paused") await receiver.flow.pause({ consumer: "blocked" }, { reason: "a test" });
-    await send(bodyOf({ resource: "/contacts", payloads: named(150).map((id) => ({ id, changeType: "created" })) }));
-    await receiver.start();
-    await pass(1_000); // the others are there
-    for (let page = 0; page < 10; page += 1) await pass();
-    expect([seen.length, inbox.stats().unhandled]).toEqual([1_000, 0]);
   });
 
   test("reopens nothing while deliveries wait for room in the memory, and then a few at first", async () => {
@@ -278,6 +281,29 @@ describe("a later start", () => {
     await pass(1_000);
     await receiver.idle();
     expect(pages).toEqual([100, 1, 2, 4, 8, 16, 32, 64, 73]);
+  });
+
+  test("leaves half of the memory to fresh jobs, but for a page a second, and then for a job a second", async () => {
+    let fill = 0.5;
+    const pages: number[] = [];
+    const { inbox, clock } = await withUnhandled(named(500), (own) => ({
+      reopen: (page) => (pages.push(page.length), own.reopen(page)),
+    }));
+    const filling = stubInbox(() => ({ ...inbox, stats: () => ({ ...inbox.stats(), fill }) }));
+    const { receiver, pass } = rig({ inbox: filling, clock });
+    const { handler } = heldHandler();
+    receiver.on("email", handler, { lane: "account", timeoutMs: 0 });
+    const at = async (now: number): Promise<void> => {
+      fill = now;
+      await pass(1_000);
+    };
+    await receiver.start();
+    await pass();
+    for (const now of [0.5, 0.89, 0.9, 0.95]) await at(now);
+    // Behind the one that runs 99 jobs wait: fewer than a page.
+    expect(pages).toEqual([100, 100, 100, 100, 1, 1]);
+    await at(0.49);
+    expect(pages.reduce((sum, jobs) => sum + jobs)).toBe(500);
   });
 
   test("reopens a page a second while as many deliveries wait to be expanded", async () => {
@@ -342,18 +368,19 @@ describe("an inbox that fails to", () => {
 describe("close()", () => {
   test("ends a sweep that waits for its next page", async () => {
     let pages = 0;
-    const { receiver, clock, pass } = await withUnhandled(named(500), (own) => ({
+    const reopen = (own: InboxJobs): Partial<InboxJobs> => ({
       reopen: (page) => ((pages += 1), own.reopen(page)),
-    }));
+    });
+    const { receiver, clock, pass } = await withUnhandled(named(500), reopen, { concurrency: 1 });
     const { handler, calls } = heldHandler();
-    receiver.on("email", handler, { lane: "account", timeoutMs: 0 });
+    receiver.on("email", handler, { timeoutMs: 0 });
     await receiver.start();
     await pass();
     expect([pages, clock.waiting]).toEqual([2, 1]);
     const closed = watch(receiver.close());
     calls[0]?.end();
     await pass();
-    expect(closed.value).toEqual({ done: 1, released: 0, stuck: 0 });
+    expect(closed.value).toEqual({ done: 1, released: 1, stuck: 0 });
     await pass(10_000);
     expect([pages, clock.waiting]).toEqual([2, 0]);
   });

@@ -233,7 +233,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       const isPausing = oldestOpenAt !== undefined && paused.length > 0;
       const here = workerState.isLoaded
         ? workerState.lanes.stats()
-        : { blockedLanes: 0, oldestWaitingAt: isPausing ? oldestUnpaused(paused) : oldestOpenAt, isFull: false };
+        : { blockedLanes: 0, oldestWaitingAt: isPausing ? oldestUnpaused(paused) : oldestOpenAt, fill: 0 };
       const oldest = Math.min(oldestUnexpandedAt ?? Infinity, here.oldestWaitingAt ?? Infinity);
       const oldestWaitingAt = oldest === Infinity ? undefined : oldest;
       const { worker, takenOver } = takeOver;
@@ -243,7 +243,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
         ...counts,
         ...here,
         oldestWaitingAt,
-        isFull: here.isFull === true && counts.unexpanded > 0,
+        isFull: (here.fill ?? 0) >= 1 && counts.unexpanded > 0,
         isWorkedOn,
         disk: {
           freeBytes: disk.bytes(),

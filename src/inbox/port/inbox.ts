@@ -208,6 +208,8 @@ export interface InboxStats {
   readonly oldestWaitingAt: number | undefined;
   /** Deliveries wait unexpanded, or jobs in the storage, because other jobs fill the memory of this process. @default false */
   readonly isFull?: boolean | undefined;
+  /** So much of the memory for jobs is taken, from 0 to about 1; undefined where it has no limit. */
+  readonly fill?: number | undefined;
   /** Whether any process works on it; undefined where that is unknown. */
   readonly isWorkedOn?: boolean | undefined;
   /** Where many work. */

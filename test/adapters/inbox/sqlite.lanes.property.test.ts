@@ -205,7 +205,7 @@ test("lanes leave the memory and come back, and no job runs before an older one 
         while (world.running.length > 0) world.settle(0, undefined);
       }
       while (world.read()) await world.answered(); // what was removed is found to be gone
-      expect(world.lanes.stats()).toMatchObject({ waiting: 0, running: 0, blockedLanes: 0, isFull: false });
+      expect(world.lanes.stats()).toMatchObject({ waiting: 0, running: 0, blockedLanes: 0, fill: 0 });
     }),
     { numRuns: 700 },
   );

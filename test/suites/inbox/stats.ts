@@ -79,13 +79,14 @@ export const stats: InboxPromises = {
 };
 
 /** What every inbox has. */
-function countsOf(inbox: WorkingInbox): Omit<InboxStats, "disk" | "expired"> {
+function countsOf(inbox: WorkingInbox): Omit<InboxStats, "disk" | "expired" | "fill"> {
   const {
     disk: _disk,
     workers: _workers,
     isWorkedOn: _worked,
     expired: _expired,
     isFull: _full,
+    fill: _fill,
     ...counts
   } = inbox.stats();
   return counts;

@@ -69,7 +69,7 @@ export interface Lanes
   /** What may be running. */
   running(): readonly Row[];
   has(id: number): boolean;
-  stats(): Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt">;
+  stats(): Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt" | "fill">;
 }
 
 /** Until a job is claimed again that could not be passed on to another worker yet. */
@@ -180,9 +180,11 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
     stats() {
       const taken = [...ahead].flatMap((run) => run.rows.map(({ receivedAt }) => receivedAt));
       const oldestTaken = taken.length === 0 ? undefined : taken.reduce((a, b) => Math.min(a, b));
-      if (!book.isPausing()) return parking.stats(least(oldestOf(rows.values()), oldestTaken));
+      const fill = parking.fill();
+      if (!book.isPausing()) return { ...parking.stats(least(oldestOf(rows.values()), oldestTaken)), fill };
       const { pausedWaiting, oldestWaitingAt } = countPaused(waitingOf(rows.values()), book.isPaused);
-      return { ...parking.stats(least(oldestWaitingAt, oldestTaken)), pausedWaiting: pausedWaiting + parking.paused() };
+      const stats = parking.stats(least(oldestWaitingAt, oldestTaken));
+      return { ...stats, fill, pausedWaiting: pausedWaiting + parking.paused() };
     },
   };
 }

@@ -28,7 +28,9 @@ export interface WorkerClaims {
     batch: Batch,
     stored: { readonly id: number; readonly delivery: Delivery; readonly events: readonly NewEvent[] },
   ): void;
-  stats(): Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt"> | undefined;
+  stats():
+    | Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt" | "fill">
+    | undefined;
 }
 
 export interface WorkerClaimsDeps {

@@ -45,7 +45,7 @@ export interface Lanes
   /** The unclaimed jobs of a range of ids, of which `after` is not. */
   unclaimedIn(after: number, to: number): readonly number[];
   readonly size: number;
-  stats(): Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt" | "isFull">;
+  stats(): Pick<InboxStats, "waiting" | "pausedWaiting" | "running" | "blockedLanes" | "oldestWaitingAt" | "fill">;
 }
 
 /**
@@ -163,7 +163,7 @@ export function createLanes(maxJobs: number = Infinity, begin: ClaimBook<Row>["n
       const paused = book.isPausing() ? countPaused(waitingOf(rows.between(0, Infinity)), book.isPaused) : undefined;
       const stats = parking.stats(paused ? paused.oldestWaitingAt : oldestWaiting(rows.between(0, Infinity)));
       const counted = paused && { pausedWaiting: paused.pausedWaiting + parking.paused() };
-      return { ...stats, ...counted, isFull: parking.fill() >= 1 };
+      return { ...stats, ...counted, fill: parking.fill() };
     },
   };
 }
