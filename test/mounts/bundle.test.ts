@@ -57,7 +57,7 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   "./redis": { target: "node", kib: 94.75 },
   "./prometheus": { target: "node", kib: 97.25 },
   // Without `@opentelemetry/api`.
-  "./opentelemetry": { target: "node", kib: 97 },
+  "./opentelemetry": { target: "node", kib: 97.25 },
 };
 
 describe("the size of an entry in a bundle", () => {
