@@ -13,7 +13,7 @@ export interface Process {
   readonly inbox: WorkingInbox;
   readonly clock: WallClock;
   readonly log: LogRecorder;
-  readonly heard: { begun: number; ended: number; readonly lost: Claim[]; readonly causes: unknown[] };
+  readonly heard: { begun: number; ended: number; wakes: number; readonly lost: Claim[]; readonly causes: unknown[] };
 }
 
 export interface Processes {
@@ -46,7 +46,7 @@ export async function openProcesses(given?: string): Promise<Processes> {
       if (role !== undefined) [url.username, url.password] = [role, "p"];
       const inbox = openDatabase(url.href, options);
       await inbox.open({ name: "default", clock, log: log.logger, dedupeWindowMs: 86_400_000 });
-      const heard: Process["heard"] = { begun: 0, ended: 0, lost: [], causes: [] };
+      const heard: Process["heard"] = { begun: 0, ended: 0, wakes: 0, lost: [], causes: [] };
       const process = { inbox, clock, log, heard };
       all.push(process);
       await inbox.work({
@@ -55,7 +55,7 @@ export async function openProcesses(given?: string): Promise<Processes> {
           heard.ended += 1;
           if (cause !== undefined) heard.causes.push(cause);
         },
-        wake() {},
+        wake: () => void (heard.wakes += 1),
         lost: (claims) => void heard.lost.push(...claims),
       });
       return process;

@@ -140,3 +140,18 @@ test("unhandled jobs are looked at again once the stores of an old worker have e
   expect([reopensAt(1_000, false), reopensAt(2_000, true), reopensAt(3_000, true)]).toEqual([false, true, true]);
   expect([42_999, 43_000, 90_000].map((at) => reopensAt(at, false))).toEqual([false, true, false]);
 });
+
+test("an expansion that is left to a worker with other handlers, which is gone at the next look, is tried again", async () => {
+  const { start, rows, passing } = await openProcesses();
+  const { inbox, heard } = await start();
+  await inbox.store([{ ...mail(["a"]), events: undefined }]);
+  await passing(() => expect(heard.wakes).toBeGreaterThan(0));
+  const [unexpanded] = await inbox.unexpanded(1);
+  await rows(`insert into hookline.worker (handled) values ('{"other": ["email.created"]}')`);
+  const expansion = { id: unexpanded?.id ?? "", events: mail(["a"]).events ?? [], cursor: undefined };
+  expect(await inbox.expand([expansion])).toEqual([undefined]);
+  await rows("delete from hookline.worker where handled is not null");
+  const before = heard.wakes;
+  await passing(() => expect(heard.wakes).toBeGreaterThan(before));
+  expect(await inbox.expand([expansion])).toEqual([{ duplicates: [], conflicts: [] }]);
+});

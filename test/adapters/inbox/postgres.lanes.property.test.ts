@@ -31,7 +31,7 @@ class World {
       lanes: this.lanes,
       now: () => this.now,
       isOver: () => false,
-    isMine: () => true,
+      isMine: () => true,
       changed() {},
       unexpanded() {},
       lost() {},

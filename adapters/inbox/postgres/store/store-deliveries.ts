@@ -249,7 +249,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       worker.expanded(error);
       throw error;
     });
-    worker.expanded(undefined);
+    worker.expanded(undefined, output.fenced);
     if (output.fenced === true) return undefined;
     const seen = seenIn(batch, output);
     const results = part.map(({ id, events }, place) => {

@@ -46,7 +46,7 @@ export interface Life {
   readonly blocked: { looks: number; most: number };
   /** Its last expansion could not be written, for no reason that lies in what was to be expanded. */
   failsToExpand: boolean;
-  readonly expanded: (error: unknown) => void;
+  readonly expanded: (error: unknown, isFenced?: boolean) => void;
   /** Since when it has had no connection to look at the others with, by the monotonic clock. */
   blindSince: number | undefined;
   /** A look at the others failed. @returns whether it has had no connection for so long that they are to have its shards */
@@ -163,7 +163,9 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
     hasUnexpanded: false,
     blocked: { looks: 0, most: BLOCKED_LOOKS.least },
     failsToExpand: false,
-    expanded(error) {
+    expanded(error, isFenced = false) {
+      // Who came may have gone, and nobody tells of it: that deliveries wait is news with the next heartbeat.
+      if (isFenced) life.hasUnexpanded = false;
       life.failsToExpand = error !== undefined && !isRefusal(error) && !isOfStatement(error);
     },
     blindSince: undefined,

@@ -34,8 +34,8 @@ export interface PostgresWorker
   looksAt(type: string): boolean;
   /** Leaves the expansion to another worker. */
   passExpander(heir: number): void;
-  /** How an expansion ended. Where this process alone cannot write, another one is to expand. */
-  expanded(error: unknown): void;
+  /** How an expansion ended. Where this process alone cannot write, another one is to expand. @param isFenced it is another one's, by now */
+  expanded(error: unknown, isFenced?: boolean): void;
   /** What may start has changed. */
   wake(): void;
   /** It claims nothing more: shards go to the others as soon as nothing of them runs here. */
@@ -284,7 +284,7 @@ export function createPostgresWorker(deps: PostgresWorkerDeps): PostgresWorker {
     others: () => life && { ...life.others, me: life.id },
     looksAt: (type) => life?.looksAt !== "own" || life.others.isLeftTo(type),
     passExpander: (heir) => life?.handOver.pass(EXPANDER, heir),
-    expanded: (error) => life?.expanded(error),
+    expanded: (...how) => life?.expanded(...how),
     isAllLoaded: () => life !== undefined && toLoad(life).length === 0,
     isFull: () => life !== undefined && isFull(life),
     hasRoom: () => life !== undefined && lanes.hasRoom(now()),
