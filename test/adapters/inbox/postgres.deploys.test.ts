@@ -224,6 +224,18 @@ describe("what no live worker has a handler for", () => {
   });
 });
 
+test("what only another pod has a handler for is not skipped where it came with what that one lacks", async () => {
+  const old = await deployWith("record", ["contact.created", "contact.deleted"]);
+  const next = await deployWith("record", ["contact.created", "contact.updated"]);
+  const payloads = ["updated", "deleted"].map((changeType) => ({ id: changeType, changeType }));
+  const body = bodyOf({ resource: "/contacts", payloads });
+  const answer = await old.receiver.receive(signedRequest(body, { secret: SECRET, at: new Date() }));
+  expect(answer.status).toBe(200);
+  await eventually(() => expect(old.seen).toEqual(["deleted"]));
+  await old.receiver.close();
+  await eventually(() => expect(next.seen).toEqual(["updated"]));
+});
+
 test("of two that each have what the other lacks, each expands all that is its own before it passes the rest on", async () => {
   pods = [await deployWith("record", ["email"]), await deployWith("record", ["contact"])];
   const changes = async (): Promise<number> => {

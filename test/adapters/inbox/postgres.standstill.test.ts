@@ -23,7 +23,7 @@ test("a lane's window that cannot be written, while others have locked its table
     });
   }
   await refused;
-  expect(heard).toEqual({ begun: 1, ended: 0, lost: [], causes: [] });
+  expect(heard).toMatchObject({ begun: 1, ended: 0, lost: [], causes: [] });
   await release();
   await processes.passing(async () => expect(await settle()).toEqual([true]));
 });

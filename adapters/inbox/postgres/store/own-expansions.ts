@@ -33,6 +33,22 @@ export function chooseOwn(
   return { own, heir };
 }
 
+/**
+ * An event that is to be skipped here, and that another worker has a handler for, is unhandled instead: that one looks at it when workers come or go.
+ * It stands beside events that are not that worker's, or the whole would be left to it.
+ */
+export function unhandledWhereOthers(
+  events: readonly NewEvent[],
+  others: Pick<OtherWorkers, "consumersOf"> | undefined,
+): readonly NewEvent[] {
+  if (others === undefined) return events;
+  return events.map((one) => {
+    const [job, ...rest] = one.jobs;
+    if (job?.state !== "skipped" || others.consumersOf([one.event.type]).length === 0) return one;
+    return { ...one, jobs: [{ ...job, state: "unhandled" }, ...rest] };
+  });
+}
+
 /** Two pieces without a common one have no lane in common, nor a natural key. */
 function keysOf({ id, events }: Expansion): readonly string[] {
   return [`delivery ${id}`, ...events.flatMap(keysOfEvent)];

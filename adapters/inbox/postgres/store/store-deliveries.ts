@@ -22,7 +22,7 @@ import type { PostgresWorker } from "../work/postgres-worker.ts";
 import { encodeDeliveries, encodeExpansions, tidied, type EncodedBatch } from "./encode-batch.ts";
 import { nextPart, ofPieces, toPieces } from "./expansion-pieces.ts";
 import { sizeOfBatch } from "./batch-size.ts";
-import { chooseOwn } from "./own-expansions.ts";
+import { chooseOwn, unhandledWhereOthers } from "./own-expansions.ts";
 import { createUnexpandedReader, type UnexpandedReaderDeps } from "./read-unexpanded.ts";
 import type { StoredBatch, Writer } from "./writer.ts";
 
@@ -90,8 +90,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
 
   /** While a new version is deployed, another worker may have handlers that this one lacks: events of theirs wait for it. */
   function unlessAnothers(one: NewDelivery): NewDelivery {
-    const heir = worker.others()?.heirOf((one.events ?? []).map(({ event }) => event.type));
-    return heir === undefined ? one : { ...one, events: undefined };
+    const others = worker.others();
+    const heir = others?.heirOf((one.events ?? []).map(({ event }) => event.type));
+    return { ...one, events: heir === undefined ? one.events && unhandledWhereOthers(one.events, others) : undefined };
   }
 
   async function storeAll(given: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
@@ -228,8 +229,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
       return page;
     },
     async expand(expansions) {
-      const cut = expansions.map(toPieces);
-      const { own, heir } = chooseOwn(cut.flat(), worker.others());
+      const others = worker.others();
+      const cut = expansions.map((one) => toPieces({ ...one, events: unhandledWhereOthers(one.events, others) }));
+      const { own, heir } = chooseOwn(cut.flat(), others);
       const results = new Map<Expansion, Expanded>();
       for (let left = own, part = nextPart(left); part.length > 0; part = nextPart((left = left.slice(part.length)))) {
         const fence = worker.expander();
