@@ -88,7 +88,7 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
     return { ...encoded, batch: { ...encoded.batch, ...seen } };
   }
 
-  /** While a new version is deployed, another worker may have handlers that this one lacks: events of theirs wait for it. */
+  /** While a new version is deployed, another worker may have handlers that this one lacks: events of theirs wait for it, or are unhandled. */
   function unlessAnothers(one: NewDelivery): NewDelivery {
     const others = worker.others();
     const heir = others?.heirOf((one.events ?? []).map(({ event }) => event.type));
