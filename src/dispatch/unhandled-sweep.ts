@@ -182,7 +182,7 @@ export function createUnhandledSweep(
   /** Few jobs wait, or none of them may start; and what comes fresh has room. */
   function mayGoOn(): boolean {
     const stats = statsNow();
-    if (stats === undefined) return false; // a pause ends by its time
+    if (stats === undefined || stats.isFull === true) return false; // a pause ends by its time
     const { waiting, unexpanded, fill = 0 } = stats;
     return unexpanded + (isExhausted() && fill < HALF_FULL ? 0 : waiting) < PAGE;
   }

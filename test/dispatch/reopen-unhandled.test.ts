@@ -271,12 +271,16 @@ describe("a later start", () => {
     const { inbox, clock } = await withUnhandled(named(300), (own) => ({
       reopen: (page) => (pages.push(page.length), own.reopen(page)),
     }));
-    const full = stubInbox(() => ({ ...inbox, stats: () => ({ ...inbox.stats(), isFull }) }));
+    let looks = 0;
+    const full = stubInbox(() => ({ ...inbox, stats: () => ((looks += 1), { ...inbox.stats(), isFull }) }));
     const { receiver, pass } = rig({ inbox: full, clock });
     receiver.on("email", () => {});
     await receiver.start();
     await pass(60_000);
     expect(pages).toEqual([100]);
+    const before = looks;
+    await turns(1_000);
+    expect(looks).toBe(before); // until its second is over
     isFull = false;
     await pass(1_000);
     await receiver.idle();
