@@ -158,11 +158,10 @@ export function createParkedLanes(isPaused: (holder: Owner) => boolean = () => f
   }
 
   function hasAny({ ids, lanes, back }: Group, gone: ReadonlySet<number>): boolean {
-    for (let place = back; place < ids.length; place += 1) {
-      const [id = 0, hash = NO_KEY] = [ids[place], lanes[place]];
-      if (gone.has(id) || behind.get(hash)?.some((other) => gone.has(other)) === true) return true;
-    }
-    return false;
+    const isGone = (id: number): boolean => gone.has(id);
+    return ids.some(
+      (id, nth) => nth >= back && (isGone(id) || behind.get(lanes[nth] ?? NO_KEY)?.some(isGone) === true),
+    );
   }
 
   function pageOf(group: Group, most: number): Page {
@@ -227,7 +226,11 @@ export function createParkedLanes(isPaused: (holder: Owner) => boolean = () => f
         group.dueAt = -Infinity;
         const page = pageOf(group, most);
         if (page.ids.length > 0) coming = page;
-        else groups.delete(group); // all its lanes have left it
+        else {
+          groups.delete(group); // all its lanes have left it: the next one of its holder comes instead
+          const other = group.holder && [...groups].find(({ name }) => name === group.name);
+          if (other?.dueAt === Infinity) other.dueAt = -Infinity;
+        }
       }
       return coming;
     },
@@ -265,11 +268,7 @@ export function createParkedLanes(isPaused: (holder: Owner) => boolean = () => f
         if (group.dueAt === Infinity && isWanted(group.holder)) group.dueAt = -Infinity;
       }
     },
-    paused() {
-      let count = 0;
-      for (const group of groups) if (isOfPause(group)) count += jobsOf(group);
-      return count;
-    },
+    paused: () => sumOf(groups, (group) => (isOfPause(group) ? jobsOf(group) : 0)),
     windowOf(key) {
       const window = key === undefined ? undefined : windows.get(key);
       if (window !== undefined && key !== undefined && !has(key)) windows.delete(key);
@@ -278,14 +277,14 @@ export function createParkedLanes(isPaused: (holder: Owner) => boolean = () => f
     get size() {
       return size;
     },
-    blockedLanes() {
-      let count = 0;
-      for (const { dueAt, ids } of groups) if (dueAt > 0 && dueAt < Infinity) count += ids.length;
-      return count;
-    },
+    blockedLanes: () => sumOf(groups, ({ dueAt, ids }) => (dueAt > 0 && dueAt < Infinity ? ids.length : 0)),
     nextDueAt: () => leastOf(groups, ({ dueAt }) => dueAt),
     oldestReceivedAt: () => leastOf(groups, (group) => (isOfPause(group) ? Infinity : group.oldest)),
   };
+}
+
+function sumOf(groups: Iterable<Group>, of: (group: Group) => number): number {
+  return [...groups].reduce((sum, group) => sum + of(group), 0);
 }
 
 function leastOf(groups: Iterable<Group>, of: (group: Group) => number): number | undefined {

@@ -270,3 +270,18 @@ test("what a holder has counts as paused while a pause holds it", () => {
   paused = 1;
   expect([parked.paused(), parked.oldestReceivedAt()]).toEqual([2, Infinity]);
 });
+
+test("a group that all lanes have left does not keep back the next one of its holder", () => {
+  const lanes = createParkedLanes();
+  const holder = { consumer: "c", account: 1 };
+  const park = (ids: readonly number[]): void =>
+    lanes.park({ key: "one", ids: [...ids], ...HELD, receivedAt: 1, window: undefined, holder });
+  park(Array.from({ length: 1_500 }, (_, nth) => nth + 1));
+  lanes.free(() => true);
+  const page = lanes.due(0, 1_000);
+  expect(page !== undefined && lanes.back(page)).toBe(true);
+  // Ten have run, and the account is held again: the rest joins what is parked.
+  park(page?.ids.slice(10) ?? []);
+  lanes.free(() => true);
+  expect(lanes.due(0, 1_000)?.ids).toHaveLength(1_000);
+});
