@@ -41,13 +41,15 @@ export function unhandledWhereOthers(
   events: readonly NewEvent[],
   others: Pick<OtherWorkers, "consumersOf"> | undefined,
 ): readonly NewEvent[] {
-  if (others === undefined) return events;
+  if (others === undefined || !events.some(isSkipped)) return events;
   return events.map((one) => {
-    const [job, ...rest] = one.jobs;
-    if (job?.state !== "skipped" || others.consumersOf([one.event.type]).length === 0) return one;
-    return { ...one, jobs: [{ ...job, state: "unhandled" }, ...rest] };
+    if (!isSkipped(one) || others.consumersOf([one.event.type]).length === 0) return one;
+    return { ...one, jobs: one.jobs.map((job): NewJob => ({ ...job, state: "unhandled" })) };
   });
 }
+
+/** Its only job says so. */
+const isSkipped = ({ jobs }: NewEvent): boolean => jobs[0]?.state === "skipped";
 
 /** Two pieces without a common one have no lane in common, nor a natural key. */
 function keysOf({ id, events }: Expansion): readonly string[] {

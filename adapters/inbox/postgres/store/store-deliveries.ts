@@ -91,8 +91,9 @@ export function createIncoming(deps: IncomingDeps): Pick<WorkingInbox, "store" |
   /** While a new version is deployed, another worker may have handlers that this one lacks: events of theirs wait for it, or are unhandled. */
   function unlessAnothers(one: NewDelivery): NewDelivery {
     const others = worker.others();
-    const heir = others?.heirOf((one.events ?? []).map(({ event }) => event.type));
-    return { ...one, events: heir === undefined ? one.events && unhandledWhereOthers(one.events, others) : undefined };
+    if (others === undefined || one.events === undefined) return one;
+    const heir = others.heirOf(one.events.map(({ event }) => event.type));
+    return { ...one, events: heir === undefined ? unhandledWhereOthers(one.events, others) : undefined };
   }
 
   async function storeAll(given: readonly NewDelivery[]): Promise<readonly (StoreResult | StorageError)[]> {
