@@ -24,7 +24,7 @@ async function end(inbox: WorkingInbox, claim: Claim): Promise<void> {
 
 function namesIn(body: Uint8Array): string[] {
   const { payloads } = JSON.parse(Buffer.from(body).toString()) as { payloads: readonly { readonly id: string }[] };
-  return payloads.map(({ id }) => id);
+  return payloads.map(({ id }) => String(id));
 }
 
 function eventsOf(body: Uint8Array): ReturnType<typeof mail>["events"] {
