@@ -15,7 +15,7 @@ function laneIn(shard: number, nth: number): string {
   let found = -1;
   for (let place = 0; ; place += 1) {
     const lane = `lane ${place}`;
-    if (shardOf("default", lane, 0) === shard && (found += 1) === nth) return lane;
+    if (shardOf("default", lane) === shard && (found += 1) === nth) return lane;
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 import { noticeOf, type Expansion, type NewDelivery, type NewEvent, type NewJob } from "../../../../src/adapter.ts";
 import { BLOCK, SHARDS } from "../schema/tables.ts";
 
@@ -107,9 +107,9 @@ export function jobsIn(events: readonly NewEvent[]): number {
   return events.reduce((sum, { jobs }) => sum + jobs.length, 0);
 }
 
-/** The lane's shard: the same in every process and version. */
-export function shardOf(consumer: string, lane: string | undefined, id: number): number {
-  if (lane === undefined) return id % SHARDS;
+/** The lane's shard: the same in every process and version. Jobs without a lane are for all workers alike. */
+export function shardOf(consumer: string, lane: string | undefined): number {
+  if (lane === undefined) return randomInt(SHARDS);
   // FNV-1a
   let sum = 0x811c9dc5;
   for (const text of [consumer, lane])
@@ -137,7 +137,7 @@ function createEventEncoder({ now, dedupeAfter }: Times) {
     const [consumer, lane, mergeKey] = [job.consumer, job.lane, job.mergeKey].map((text) => text && toText(text));
     const origin = { at, o, e: event.entry, t: event.event.type, ...(key === undefined ? {} : { i: key }) };
     if (job.state === "waiting")
-      jobs.push({ ...origin, s: shardOf(consumer ?? "", lane, at), c: consumer, l: lane, m: mergeKey });
+      jobs.push({ ...origin, s: shardOf(consumer ?? "", lane), c: consumer, l: lane, m: mergeKey });
     if (job.state === "unhandled") unhandled.push({ ...origin, c: consumer });
     return consumer === undefined ? line : [...line, consumer, lane ?? null, mergeKey ?? null];
   }

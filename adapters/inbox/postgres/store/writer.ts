@@ -3,7 +3,6 @@ import { oneRow } from "../connection/one-row.ts";
 import { HEARS_WARNINGS, type Pool, type Queries } from "../connection/pool.ts";
 import { sqlStateOf } from "../connection/classify-error.ts";
 import { StatementError } from "../connection/to-storage-error.ts";
-import { SHARDS } from "../schema/tables.ts";
 import { shardOf, toText, type EncodedBatch } from "./encode-batch.ts";
 
 /** What stores, one transaction after the other: then its last id says exactly what of it is there. */
@@ -165,7 +164,7 @@ function encodeJobs(given: readonly JobToMake[], now: number) {
   });
   const jobs = given.map(({ entry: e, type: t, consumer, lane, mergeKey, replayOf: r }, place) => {
     const [c, l, m] = [toText(consumer), lane && toText(lane), mergeKey && toText(mergeKey)];
-    return { s: shardOf(c, l, place % SHARDS), at: 1 + place, o: place, e, t, c, l, m, r };
+    return { s: shardOf(c, l), at: 1 + place, o: place, e, t, c, l, m, r };
   });
   return { now, size: given.length, origins, jobs };
 }
