@@ -16,6 +16,35 @@ test("a job without a lane is replayed without one", async () => {
   expect((await jobs.find({ states: ["waiting"], limit: 2 })).jobs).toMatchObject([{ lane: undefined, replayOf: id }]);
 });
 
+test("jobs without a lane are for all workers alike, however few are stored or replayed at once", async () => {
+  const { pool, ident, join, work } = await openTables();
+  const { jobs, store } = join();
+  const shards = (): Promise<readonly { shard: number }[]> => pool.query(`select distinct shard from ${ident}.job`);
+  for (let nth = 0; nth < 64; nth += 1) await store(mail([{ id: `${nth}`, lane: undefined }]));
+  expect((await shards()).length).toBeGreaterThan(20);
+  const ids = await idsOf(jobs);
+  await (await work()).step([], Object.fromEntries(ids.map((id) => [id, "done"])));
+  for (const id of ids) expect(await jobs.replay({ ids: [id] })).toBe(1);
+  expect((await shards()).length).toBeGreaterThan(20);
+});
+
+test("a replay compiles no plan, which has a part for each day: what is to be stored waits for it", async () => {
+  const { ident, pool, join, work } = await openTables();
+  const { jobs, store, writer } = join();
+  await store(mail(["a"]));
+  await (await work()).step([], Object.fromEntries((await idsOf(jobs)).map((id) => [id, "dead"])));
+  const seen: unknown[] = [];
+  const transaction: typeof writer.transaction = (run) =>
+    writer.transaction(async (queries, make) => {
+      const result = await run(queries, make);
+      seen.push(...(await queries.query("select current_setting('jit') as jit")));
+      return result;
+    });
+  const own = createPostgresJobs({ ident: () => ident, pool, writer: { transaction }, changed: async () => {} });
+  expect(await own.replay({ states: ["dead"] })).toBe(1);
+  expect(seen).toEqual([{ jit: "off" }]);
+});
+
 test("a replay that lost its handler is a replay when it is reopened: it merges with replays only", async () => {
   const tables = await openTables();
   const { jobs, store } = tables.join();

@@ -27,7 +27,7 @@ import { BLOCK, KEPT_DAY } from "../schema/tables.ts";
 import type { Writer } from "../store/writer.ts";
 import { countJobs, findBlocked } from "./count-jobs.ts";
 import { eraseAccount, sweepWindows } from "./erase-account.ts";
-import { findByIds, findPage, type TableJob } from "./find-jobs.ts";
+import { findByIds, findPage, planByIndexes, type TableJob } from "./find-jobs.ts";
 import { findUnhandled } from "./find-unhandled.ts";
 import { reopenedAs, replaceJobs, replayOf } from "./replace-jobs.ts";
 
@@ -68,10 +68,7 @@ export function createPostgresJobs({
   const snapshot = <T>(run: (queries: Queries) => Promise<T>): Promise<T> =>
     pool.transaction(async (queries) => {
       await queries.query("set transaction isolation level repeatable read, read only");
-      // Plans go by the indexes: statistics of a queue table are never right.
-      await queries.query("select set_config(name, 'off', true) from unnest($1::text[]) as name", [
-        ["enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"],
-      ]);
+      await planByIndexes(queries);
       return run(queries);
     });
 

@@ -36,6 +36,13 @@ export const COLUMNS = {
 };
 const EVERY_SHARD = `generate_series(0, ${SHARDS - 1}) as s (shard)`;
 
+/** Of this transaction: plans go by the indexes, since statistics of a queue table are never right, and none is compiled: it has a part for each day. */
+export async function planByIndexes(queries: Queries): Promise<void> {
+  await queries.query("select set_config(name, 'off', true) from unnest($1::text[]) as name", [
+    ["enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"],
+  ]);
+}
+
 /** The caller sees to it that all is of one snapshot. */
 export async function findPage(queries: Queries, ident: string, input: FindInput): Promise<FoundPage<TableJob>> {
   const { states } = input;

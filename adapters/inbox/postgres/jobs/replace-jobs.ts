@@ -2,7 +2,7 @@ import type { NewJob, Reopened, SingleEvent } from "../../../../src/adapter.ts";
 import type { Queries } from "../connection/pool.ts";
 import type { Make } from "../store/writer.ts";
 import { REMOVED } from "../schema/body-functions.ts";
-import { findByIds, type TableJob } from "./find-jobs.ts";
+import { findByIds, planByIndexes, type TableJob } from "./find-jobs.ts";
 import { listedJobs } from "./job-lists.ts";
 
 /** A job that takes the place of another one. */
@@ -47,6 +47,7 @@ export async function replaceJobs(
   ids: readonly number[],
   replacementsOf: (old: TableJob) => readonly Replacement[],
 ): Promise<number> {
+  await planByIndexes(queries);
   const days = await lockDeliveries(queries, ident, ids);
   const found = await findByIds(queries, ident, ids);
   const planned = found.flatMap((old) => {
