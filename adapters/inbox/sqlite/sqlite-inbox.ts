@@ -213,7 +213,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
       shortage: disk.shortage,
       noted: () => void subscriptions.errored(), // refreshes the cache
     }),
-    ...createClaims({ commits, workerState, host: openHost }),
+    ...createClaims({ commits, workerState, host: openHost, wake: () => takeOver.worker?.wake() }),
     jobs: createFileJobs({
       commits,
       requests,

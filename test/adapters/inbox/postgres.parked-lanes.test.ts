@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { mail, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { openProcesses, type Process, type Processes } from "./postgres-processes.ts";
+import { eventually } from "../../support/eventually.ts";
 import { ALL, checkHeldAccount, HOUR, INHERITING, inheritInParts, later, named, recordIn, run } from "./retries.ts";
 
 const MAX = 20;
@@ -129,6 +130,17 @@ test("what is not back of a lane inherits the window of its job that dies, too",
   const { inbox, clock } = await processes.start({ maxJobs: 500 });
   const ages = await inheritInParts(inbox, clock);
   expect(ages).toEqual(Array.from({ length: INHERITING }, () => HOUR));
+});
+
+test("what comes back beside a claim that found other jobs is told: it starts where slots are free", async () => {
+  const { inbox, clock, heard } = await fullOfRetries();
+  await inbox.store([mail(["fine"])]);
+  clock.jump(HOUR);
+  await inbox.claim({ ...ALL, max: 0 }); // it has heard of all that was stored
+  const before = heard.wakes;
+  expect((await inbox.claim({ ...ALL, max: 1 })).claims).toHaveLength(1);
+  await eventually(() => expect(heard.wakes).toBeGreaterThan(before));
+  expect(await run(inbox)).toHaveLength(MAX);
 });
 
 test("jobs of an account that is delayed, or has no free call, keep no other account from running, though they fill the memory", async () => {

@@ -3,6 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { mail, raw, type MailEntry } from "../../suites/inbox/deliveries.ts";
 import { onDisk } from "./on-disk.ts";
+import { eventually } from "../../support/eventually.ts";
 import { ALL, checkHeldAccount, HOUR, INHERITING, inheritInParts, later, named, recordIn, run } from "./retries.ts";
 
 const MAX = 20;
@@ -71,6 +72,17 @@ test("a lane of more jobs than are read at once keeps its order while a part of 
   const firsts = order.filter((name, place) => name.startsWith("of one") && order.indexOf(name) === place);
   expect(firsts).toEqual(many.map(({ id }) => id).slice(0, firsts.length));
   expect(firsts.length).toBeGreaterThan(1_100);
+});
+
+test("what comes back beside a claim that found other jobs is told: it starts where slots are free", async () => {
+  const { inbox, clock, heard } = await fullOfRetries();
+  await inbox.store([mail(["fine"])]);
+  clock.jump(HOUR);
+  await inbox.claim({ ...ALL, max: 0 }); // it has heard of all that was stored
+  const before = heard.woken;
+  expect((await inbox.claim({ ...ALL, max: 1 })).claims).toHaveLength(1);
+  await eventually(() => expect(heard.woken).toBeGreaterThan(before));
+  expect(await run(inbox)).toHaveLength(MAX);
 });
 
 test("those that are due come back though the memory is full of others that wait", async () => {

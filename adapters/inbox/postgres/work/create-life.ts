@@ -27,6 +27,8 @@ export interface Life {
   readonly others: OtherWorkers;
   /** A look at the others: what an old one called unhandled may have a handler now. */
   readonly see: (workers: readonly LiveWorker[]) => void;
+  /** There may be something to claim. */
+  readonly wake: () => void;
   owned: ReadonlySet<number>;
   /** It may claim. */
   hasBegun: boolean;
@@ -152,6 +154,7 @@ export function createLife(id: number, others: OtherWorkers, deps: LifeDeps): Li
       life.blindSince = undefined;
       reopenIf(others.see(workers), life);
     },
+    wake: deps.wake,
     hasBegun: false,
     looksAt: "none",
     hasReopened: false,

@@ -152,6 +152,14 @@ export function createWorkerClaims({
     return toLoad(mine).length < left;
   }
 
+  /** What is claimed does not wait for it. Where it fails, a claim that finds nothing says so. */
+  function bringBackBeside({ lanes: into, memory, wake }: Life): void {
+    into.bringBack(memory.read, now).then(
+      (isMore) => isMore && wake(),
+      () => {},
+    );
+  }
+
   return {
     async claim(limits) {
       const mine = life();
@@ -165,8 +173,7 @@ export function createWorkerClaims({
         if (!isCurrent(mine)) return NOTHING;
         runs = take();
       }
-      // What is claimed does not wait for it. Where it fails, a claim that finds nothing says so.
-      if (runs.length > 0) mine.lanes.bringBack(mine.memory.read, now).catch(() => {});
+      if (runs.length > 0) bringBackBeside(mine);
       if (runs.length === 0 && mine.loadFailure !== undefined) throw mine.loadFailure;
       try {
         const claims = runs.length === 0 ? [] : await mark(mine, runs);

@@ -31,9 +31,11 @@ export interface ClaimsDeps {
   readonly commits: CommitQueue;
   readonly workerState: WorkerState;
   readonly host: () => InboxHost;
+  /** There is something to claim. */
+  readonly wake: () => void;
 }
 
-export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims {
+export function createClaims({ commits, workerState, host, wake }: ClaimsDeps): Claims {
   const now = (): number => host().clock.now();
   const step = (range: UnusableRange): Promise<RemovedRows> => commits.add("removeUnusable", range);
   /** With the lanes that they are for: those of a replaced file have the same ids. */
@@ -136,7 +138,7 @@ export function createClaims({ commits, workerState, host }: ClaimsDeps): Claims
     while (runs.length === 0 && limits.max > 0 && (await lanes.bringBack(readJobs, now)))
       runs = lanes.take(limits, now());
     // What is claimed does not wait for it.
-    if (runs.length > 0) lanes.bringBack(readJobs, now).catch(notBack);
+    if (runs.length > 0) lanes.bringBack(readJobs, now).then((isMore) => isMore && wake(), notBack);
     try {
       const { claims, isAgain } = await begin(runs, lanes);
       if (isAgain) return await claimJobs(limits);
