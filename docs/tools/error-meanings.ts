@@ -193,7 +193,7 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   ],
   "server-unsupported": [
     "StorageError",
-    "`postgresInbox`: the server is older than 14 or not PostgreSQL, or its isolation or encoding is another",
+    "`postgresInbox`: the server is older than 14 or not PostgreSQL, its isolation or encoding is another, or it is in FIPS mode",
   ],
   "server-unsafe": [
     "StorageError",

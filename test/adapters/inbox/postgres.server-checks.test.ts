@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createPool, type Queries } from "../../../adapters/inbox/postgres/connection/pool.ts";
+import { toStorageError } from "../../../adapters/inbox/postgres/connection/to-storage-error.ts";
 import { assertServer } from "../../../adapters/inbox/postgres/connection/server-checks.ts";
 import { newDatabase } from "../../support/postgres.ts";
 
@@ -64,6 +65,22 @@ test.each([
 
 test("a server whose storage is on several machines may leave its own disk unflushed", async () => {
   await expect(assertServer(answering({ isNeon: true, fsync: "off", fullPageWrites: "off" }))).resolves.toBeUndefined();
+});
+
+test("a server in FIPS mode, which makes no hashes for keys, is refused before a delivery needs one", async () => {
+  const unsupported = Object.assign(new Error("could not compute MD5 hash: unsupported"), { code: "XX000" });
+  const good = answering({});
+  const fips: Queries = {
+    query: async (text, values) => {
+      if (text.includes("md5")) throw toStorageError(unsupported, "statement");
+      return good.query(text, values);
+    },
+  };
+  await expect(assertServer(fips)).rejects.toMatchObject({
+    code: "server-unsupported",
+    message: expect.stringContaining("md5"),
+    fix: expect.stringContaining("FIPS"),
+  });
 });
 
 function answering(differs: Partial<typeof GOOD>): Queries {

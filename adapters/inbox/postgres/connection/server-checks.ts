@@ -1,4 +1,5 @@
 import { StorageError } from "../../../../src/adapter.ts";
+import { sqlStateOf } from "./classify-error.ts";
 import { oneRow } from "./one-row.ts";
 import type { Queries } from "./pool.ts";
 import { WRITABLE } from "./to-storage-error.ts";
@@ -26,6 +27,23 @@ interface Server {
 export async function assertServer(queries: Queries): Promise<void> {
   const refused = flawOf(await oneRow<Server>(queries, STATE));
   if (refused !== undefined) throw refused;
+  await assertHashes(queries);
+}
+
+/** PostgreSQL's code for what its own libraries refuse. */
+const INTERNAL_ERROR = "XX000";
+
+/** Keys of lanes and subscriptions are hashes: without them stores and retries would fail one by one, and later. */
+async function assertHashes(queries: Queries): Promise<void> {
+  try {
+    await queries.query("select md5('')");
+  } catch (error) {
+    if (sqlStateOf(error) !== INTERNAL_ERROR) throw error;
+    throw unsupported("The server does not compute `md5('')`, which the inbox needs for keys (not for security).", {
+      cause: error,
+      fix: "Run PostgreSQL on a machine that is not in FIPS mode, or with an OpenSSL that still has MD5.",
+    });
+  }
 }
 
 /**
@@ -85,6 +103,6 @@ function flawOf(server: Server): StorageError | undefined {
   return undefined;
 }
 
-function unsupported(message: string, { fix }: { readonly fix: string }): StorageError {
-  return new StorageError("server-unsupported", message, { fix });
+function unsupported(message: string, options: { readonly fix: string; readonly cause?: unknown }): StorageError {
+  return new StorageError("server-unsupported", message, options);
 }
