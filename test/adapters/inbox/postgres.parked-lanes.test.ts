@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mail, type MailEntry } from "../../suites/inbox/deliveries.ts";
-import { openProcesses, type Process, type Processes } from "./postgres-processes.ts";
 import { eventually } from "../../support/eventually.ts";
+import { openProcesses, type Process, type Processes } from "./postgres-processes.ts";
 import { ALL, checkHeldAccount, HOUR, INHERITING, inheritInParts, later, named, recordIn, run } from "./retries.ts";
 
 const MAX = 20;

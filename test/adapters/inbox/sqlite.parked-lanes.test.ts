@@ -2,8 +2,8 @@ import type { JobOutcome } from "hookline/adapter";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { mail, raw, type MailEntry } from "../../suites/inbox/deliveries.ts";
-import { onDisk } from "./on-disk.ts";
 import { eventually } from "../../support/eventually.ts";
+import { onDisk } from "./on-disk.ts";
 import { ALL, checkHeldAccount, HOUR, INHERITING, inheritInParts, later, named, recordIn, run } from "./retries.ts";
 
 const MAX = 20;

@@ -10,7 +10,7 @@ import {
 } from "../../../../src/inbox/jobs/found-jobs.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Queries } from "../connection/pool.ts";
-import { BLOCK, SHARDS } from "../schema/tables.ts";
+import { BLOCK, PLANNER_OFF, SHARDS } from "../schema/tables.ts";
 import { firstListAfter, linesOf, listedJobs, listsFrom, type ListedJob } from "./job-lists.ts";
 
 /** A job as it stands in the tables. */
@@ -36,11 +36,9 @@ export const COLUMNS = {
 };
 const EVERY_SHARD = `generate_series(0, ${SHARDS - 1}) as s (shard)`;
 
-/** Of this transaction: plans go by the indexes, since statistics of a queue table are never right, and none is compiled: it has a part for each day. */
+/** For the rest of a transaction. */
 export async function planByIndexes(queries: Queries): Promise<void> {
-  await queries.query("select set_config(name, 'off', true) from unnest($1::text[]) as name", [
-    ["enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"],
-  ]);
+  await queries.query("select set_config(name, 'off', true) from unnest($1::text[]) as name", [PLANNER_OFF]);
 }
 
 /** The caller sees to it that all is of one snapshot. */

@@ -61,7 +61,7 @@ async function readPage(
      few as (select * from (select origins.*, sum(bytes) over (order by job) as total, row_number() over (order by job) as nth from origins) as o where total <= ${PAGE_BYTES} or nth = 1),
      bound as (select min(job) as job from origins where delivery not in (select delivery from few))
      select page.id as job, page.entry, page.consumer, few.delivery as id, few.received_at, few.sent_at, few.source, few.signed_by, few.signature, few.headers,
-       case when page.id = few.job then (select body from ${ident}.delivery as one where one.id = few.delivery and one.day = few.day limit 1) end as body
+       case when page.id = few.job then (select body from ${ident}.delivery as one where one.id = few.delivery and one.day = few.day) end as body
      from page join few on few.delivery = page.delivery where page.id < coalesce((select job from bound), page.id + 1) order by page.id`,
     [handled, after, limit],
   );

@@ -1,5 +1,5 @@
 import { ERASED_REASON } from "../../../../src/adapter.ts";
-import { KEPT_DAY, SHARDS } from "./tables.ts";
+import { KEPT_DAY, PLANS, SHARDS } from "./tables.ts";
 
 /**
  * The order in which locks are waited for, so that no two transactions wait for each other:
@@ -23,9 +23,8 @@ export function removalFunctionsOf(ident: string): string {
   return [lockWorkers, markAbsent, sweepUnusedWindows, dropJobs, eraseDeliveries].map((body) => body(ident)).join("\n");
 }
 
-/** Plans go by the indexes: statistics of a queue table are never right. A lock is not waited for so long that a lease could end. */
-const SETTINGS =
-  "set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '1s'";
+/** A lock is not waited for so long that a lease could end. */
+const SETTINGS = `${PLANS} set lock_timeout = '1s'`;
 
 /** No claim begins, and no shard changes hands, until the transaction ends. @returns the jobs that run */
 function lockWorkers(ident: string): string {
