@@ -55,7 +55,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "HooklineError",
     "a dead job's last error: each of three times that it ran the process died, or lost its connections to PostgreSQL",
   ],
-  "claim-lost": ["ClosedError, HooklineError", "`ctx.signal.reason`, `complete`: the job was taken away"],
+  "claim-lost": [
+    "ClosedError, HooklineError",
+    "`ctx.signal.reason`, `complete`, a cause of `no-progress`: the job was taken away",
+  ],
   closed: ["ClosedError", "`ctx.signal.reason` while closing; `start()`, `handle()` and `jobs` after it"],
   "transaction-rolled-back": [
     "HooklineError",

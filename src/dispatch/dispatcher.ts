@@ -61,7 +61,7 @@ export function createDispatcher(
       report();
       wake();
     },
-    settled: (claim) => claims.settled(claim),
+    settled: (...how) => claims.settled(...how),
     unsettled: (claim) => claims.unsettled(claim),
     buried: (...given) => runner.buried(...given),
   });
@@ -215,13 +215,13 @@ export function createDispatcher(
   const isIdle = (): boolean =>
     working ? !loopAgain && exhausted && hasEnded() && claims.prefetched().jobs === 0 : stopped || hasEnded();
 
-  function pause(): void {
+  function pause(cause?: Error): void {
     working = false;
     sweep.end();
     timer?.clear();
     again?.clear();
     again = undefined;
-    claims.stop();
+    claims.stop(cause);
   }
 
   return {
@@ -238,7 +238,7 @@ export function createDispatcher(
     reopen: () => void (working && sweep.begin()),
     end(cause) {
       if (stopped) return;
-      pause();
+      pause(cause);
       watch.works(cause !== undefined);
       if (cause !== undefined) watch.failed("claim", cause);
       idleWaiters.check();

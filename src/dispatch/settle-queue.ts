@@ -23,8 +23,8 @@ export interface SettleQueueOptions {
   readonly watch: InboxWatch;
   /** Wraps each answer of the inbox: something may be claimable now. */
   readonly answered: (report: () => void) => void;
-  /** The inbox confirmed the outcome, or the claim was lost. */
-  readonly settled: (claim: Claim) => void;
+  /** The inbox confirmed the outcome, or, where that does not hold, the claim was lost. */
+  readonly settled: (claim: Claim, holds: boolean) => void;
   /** The inbox has failed {@link SURE_TRIES} times, and is asked again. */
   readonly unsettled: (claim: Claim) => void;
   /** The inbox took these outcomes, dead letters, and never its own ones. */
@@ -100,7 +100,7 @@ export function createSettleQueue(
     if (result) held += 1;
     answered(() => {
       report(result);
-      settled(settlement.claim);
+      settled(settlement.claim, result);
     });
     return true;
   }

@@ -1,5 +1,6 @@
 import { memoryInbox, RetryLater, StorageError, type Inbox, type Receiver } from "hookline";
 import { describe, expect, test } from "vitest";
+import type { Claim } from "../../src/inbox/port/claims.ts";
 import type { Worker, WorkingInbox } from "../../src/inbox/port/inbox.ts";
 import { turns } from "../support/event-loop.ts";
 import { codesOf, problemsOf, toReported } from "../support/health.ts";
@@ -24,6 +25,10 @@ function mendable(broken: (own: Verbs) => Partial<Verbs>) {
 
 async function passSeconds({ pass }: Pick<Rig, "pass">, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second += 1) await pass(1_000);
+}
+
+function rejectsOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 }
 
 async function isGreen(receiver: Receiver): Promise<boolean> {
@@ -111,6 +116,46 @@ describe("an inbox that does not move is a problem after 15 s; where it gives no
     isBroken = false;
     await passSeconds(own, 2);
     expect([seen, await isGreen(own.receiver)]).toEqual([["a"], true]);
+  });
+
+  test("it takes claims away while their handlers run, again and again: what starts comes to nothing", async () => {
+    let worker: Worker | undefined;
+    let isBroken = true;
+    let running: readonly Claim[] = [];
+    const inbox = stubInbox((own) => ({
+      work: (given) => ((worker = given), own.work(given)),
+      async claim(limits) {
+        const claimed = await own.claim(limits);
+        running = [...running, ...claimed.claims];
+        return claimed;
+      },
+      async settle(settlements) {
+        if (!isBroken) return own.settle(settlements);
+        await own.settle(
+          settlements.map(({ claim }) => ({ claim, outcomes: claim.jobs.map(() => ({ to: "release" })) })),
+        );
+        return settlements.map(() => false);
+      },
+    }));
+    const own = rig({ inbox, gaps: false });
+    const { seen, handler } = recordingHandler((_, { signal }) => isBroken && rejectsOnAbort(signal));
+    own.receiver.on("email", handler);
+    await own.receiver.start();
+    await own.send(emails("a"));
+    for (let seconds = 0; seconds < 26; seconds += 1) {
+      await passSeconds(own, 1);
+      if (seconds % 5 !== 4) continue;
+      worker?.lost(running);
+      running = [];
+    }
+    expect(await codesOf(own.receiver)).toEqual(["no-progress"]);
+    const [problem] = await problemsOf(own.receiver, "no-progress");
+    expect(problem?.message).toContain("What this process runs was not settled for 16 s: Its jobs are taken away");
+    expect([seen.length, (await own.receiver.health()).live]).toEqual([6, true]);
+    isBroken = false;
+    worker?.lost(running);
+    await passSeconds(own, 2);
+    expect([seen.length, await isGreen(own.receiver), own.clock.waiting]).toEqual([7, true, 0]);
   });
 
   test.each(["a pause", "a delay of an account"])("also while %s stands that holds nothing", async (what) => {
@@ -264,6 +309,20 @@ describe("no standstill is", () => {
 
   test("a process that only receives", async () => {
     await expectNone(memoryInbox(), ({ send }) => send(emails("a")));
+  });
+
+  test("an account that is erased while a handler of another one runs for long", async () => {
+    const { calls, handler } = heldHandler();
+    const own = rig({ gaps: false });
+    own.receiver.on("email", handler);
+    await own.receiver.start();
+    for (const accountId of [1, 2]) await own.send(bodyOf({ accountId }));
+    await own.pass();
+    await own.receiver.jobs.erase(1);
+    calls[0]?.end();
+    await passSeconds(own, 20);
+    expect([calls.length, await isGreen(own.receiver)]).toEqual([2, true]);
+    calls[1]?.end();
   });
 
   test("a receiver that closes, nor one that is closed", async () => {

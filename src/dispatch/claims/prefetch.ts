@@ -6,6 +6,7 @@ import type { DispatchDeps } from "../dispatch-deps.ts";
 import type { FlowRules } from "./flow-rules.ts";
 import { createPrefetchSize } from "./prefetch-size.ts";
 import { createPoisonIsolation } from "./poison-isolation.ts";
+import { createRepeatedLosses } from "./repeated-losses.ts";
 import { createSlots } from "./slots.ts";
 import { createUnsettledClaims } from "./unsettled-claims.ts";
 import type { JobRunner } from "../calls/run-job.ts";
@@ -17,14 +18,14 @@ export interface Prefetcher {
   claim(): Promise<ClaimResult>;
   /** These claims ended without this process settling them. */
   lost(claims: readonly Claim[]): void;
-  /** The inbox has the outcome of this claim. */
-  settled(claim: Claim): void;
+  /** The inbox has the outcome of this claim, or, where that does not hold, the claim was lost. */
+  settled(claim: Claim, holds: boolean): void;
   /** The call of this claim has ended, and the inbox has no outcome yet. */
   unsettled(claim: Claim): void;
   /** The claim's handler is stuck: its slot is free. @returns to be called when it has ended */
   overdue(claim: Claim): () => void;
-  /** Releases what has not started. */
-  stop(): void;
+  /** Releases what has not started. @param cause the inbox cannot let it go on: a `start` is to follow */
+  stop(cause?: Error): void;
   /** After a `stop`: claims again. */
   start(): void;
   /** Claims that have not started. */
@@ -110,6 +111,7 @@ export function createPrefetcher(
   let hasFailed = false;
   let releasing = 0;
   let released = 0;
+  const losses = createRepeatedLosses(watch);
 
   function next(): Claim | undefined {
     if (!working()) return undefined;
@@ -223,6 +225,7 @@ export function createPrefetcher(
       if (isShort) prefetch.fed();
       wasFull = isOthers && claims.length === max;
       const nothingElse = isOthers && !busy && claims.length === 0;
+      if (nothingElse && working()) losses.over();
       // After a failure one was asked for, and there is room for more.
       const isHeldBack = isOthers && claims.length === max && max < free;
       const again = isolation.found({ suspects, nothingElse }) || isHeldBack;
@@ -235,14 +238,17 @@ export function createPrefetcher(
         runner.lose(claim);
       }
       releaseAhead((claim) => lost.has(claim)); // their lanes wait for it
+      losses.lost();
     },
-    settled(claim) {
+    settled(claim, holds) {
+      if (holds) losses.over();
       isolated.get(claim)?.();
       unsettled.settled(claim);
     },
     unsettled: (claim) => unsettled.add(claim, overdue),
     overdue,
-    stop() {
+    stop(cause) {
+      if (cause === undefined) losses.over();
       flow.stop();
       isolation.stop();
       releaseAhead(() => true);
