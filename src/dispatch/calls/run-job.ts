@@ -30,8 +30,8 @@ export interface JobRunner {
    * @param free its slot can be given to another claim; called once
    */
   start(claim: Claim, free: () => void): void;
-  /** The claim was lost: its handler's signal aborts, its outcome will not count. */
-  lose(claim: Claim): void;
+  /** Claims were lost: their handlers' signals abort, their outcomes will not count. @returns whether no other handler runs */
+  lose(claims: readonly Claim[]): boolean;
   /** Its jobs became dead letters, and its own outcomes were never taken. */
   buried(own: Settlement, outcomes: readonly JobOutcome[], error: Error): void;
   /** All handlers' signals abort; jobs whose handlers fail from here on are released. Listeners of onDead have a second more. */
@@ -234,12 +234,10 @@ export function createJobRunner(
         if (ending.result.ok) succeeded += call.jobs.length;
       });
     };
-    if (listenerLimits === undefined) {
-      settleCall();
-      return undefined;
-    }
-    void nextTurn().then(deferred);
-    return listeners.call(call, ending.outcomes, listenerLimits).then(settleCall);
+    const told = listenerLimits && listeners.call(call, ending.outcomes, listenerLimits);
+    if (told === undefined) settleCall();
+    else void nextTurn().then(deferred);
+    return told?.then(settleCall);
   }
 
   /** Jobs of the claim that were not part of the call are released. */
@@ -273,9 +271,12 @@ export function createJobRunner(
     claimed: () => void retryTime(),
     start,
     buried,
-    lose(claim) {
-      lost.add(claim);
-      calls.get(claim)?.running.abort(new ClosedError("claim-lost", "The job was taken away from its handler."));
+    lose(claims) {
+      for (const claim of claims) {
+        lost.add(claim);
+        calls.get(claim)?.running.abort(new ClosedError("claim-lost", "The job was taken away from its handler."));
+      }
+      return [...calls.entries()].every(([claim]) => lost.has(claim));
     },
     abortAll(reason) {
       closing = true;
@@ -289,9 +290,7 @@ export function createJobRunner(
   };
 }
 
-function toRelease(): JobOutcome {
-  return { to: "release" };
-}
+const toRelease = (): JobOutcome => ({ to: "release" });
 
 /** All other jobs wait for a suspect. */
 function timeLimitOf({ jobs }: Claim, { timeoutMs }: RunLimits): number {

@@ -233,12 +233,9 @@ export function createPrefetcher(
       return { count: claims.length, exhausted: isShort && !suspects, again, nextDueAt };
     },
     lost(claims) {
-      for (const claim of claims) {
-        lost.add(claim);
-        runner.lose(claim);
-      }
+      for (const claim of claims) lost.add(claim);
+      if (runner.lose(claims)) losses.lost();
       releaseAhead((claim) => lost.has(claim)); // their lanes wait for it
-      losses.lost();
     },
     settled(claim, holds) {
       if (holds) losses.over();

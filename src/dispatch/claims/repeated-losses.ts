@@ -1,9 +1,9 @@
 import { ClosedError } from "../../errors.ts";
 import type { InboxWatch } from "../../inbox/standstill-watch.ts";
 
-/** Claims that are lost again and again while none is settled. To the rest of the watch each start of the next ones is progress. */
+/** All that runs is lost, again and again, and nothing is settled between. To the rest of the watch each start of the next ones is progress. */
 export interface RepeatedLosses {
-  /** Claims were lost. Once is no standstill: an account was erased, or another process took over. */
+  /** All that ran was lost. Once is no standstill: an account was erased, or another process took over. */
   lost(): void;
   /** A claim was settled, or nothing is left to run. */
   over(): void;
