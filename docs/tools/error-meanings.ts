@@ -263,6 +263,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "StorageError",
     "`sqliteInbox`, `hookline inbox`, `postgresInbox`: a newer Hookline wrote the file, or upgraded the schema",
   ],
+  "schema-renamed": [
+    "StorageError",
+    "`postgresInbox`, `hookline inbox`: the schema was renamed, and its functions write to the one that has its old name",
+  ],
   "epoch-stale": ["StorageError", "`sqliteInbox`: another process works on the file; nothing was changed"],
   "request-queued": [
     "StorageError",

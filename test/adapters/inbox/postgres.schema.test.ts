@@ -57,6 +57,32 @@ test("two receivers that come to one schema are kept apart", async () => {
   });
 });
 
+test.each([
+  ["hookline", "default", "hookline_aside"],
+  ["hookline", "crm", "hookline_b_crm"],
+  ["Größe 2: a-b.c", "default", "aside"],
+])(
+  "the schema of %j and %j that was renamed to %j is only read: its functions write to the old name",
+  async (schema, name, to) => {
+    const pool = await newPool();
+    const from = await prepareSchema(pool, { schema, name, migrate: true });
+    const others = await prepareSchema(pool, { schema: "others", name: "default", migrate: true });
+    await pool.query(
+      `create function ${from}.store() returns int language sql as 'select 1 from "pg_catalog".pg_class'`,
+    );
+    expect(await prepareSchema(pool, { schema, name, migrate: true })).toBe(from);
+    await pool.query(`drop function ${from}.store(); alter schema ${from} rename to "${to}"`);
+    const given = { schema: name === "default" ? to : to.slice(0, -name.length - 1), name };
+    const refused = { code: "schema-renamed", message: expect.stringContaining(`"${to}" was made as ${from}`) };
+    await expect(prepareSchema(pool, { ...given, migrate: true })).rejects.toMatchObject(refused);
+    await expect(prepareSchema(pool, { ...given, migrate: false })).rejects.toMatchObject(refused);
+    expect(await prepareSchema(pool, { ...given, migrate: false, readsOnly: true })).toBe(`"${to}"`);
+    await pool.query(`alter schema "${to}" rename to ${from}`);
+    expect(await prepareSchema(pool, { schema, name, migrate: true })).toBe(from);
+    expect(await prepareSchema(pool, { schema: "others", name: "default", migrate: false })).toBe(others);
+  },
+);
+
 test.each(["n".repeat(60), "ü".repeat(28), "it's", 'a"b', "a$$b", "a\\b", "a\0b", "a\nb"])(
   "a receiver named %j is refused: PostgreSQL would cut it off, or read it as SQL",
   async (name) => {

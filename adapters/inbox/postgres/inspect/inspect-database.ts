@@ -61,7 +61,7 @@ export async function lookAtDatabase({ connectionString, schema }: LookOptions):
     const whole = oneOf(await inboxesIn(pool), schema);
     const { name, version } = await metaOf(pool, whole);
     const named = { schema: name === "default" ? whole : whole.slice(0, -name.length - 1), name };
-    const ident = await prepareSchema(pool, { ...named, migrate: false }).catch((error: unknown) => {
+    const ident = await prepareSchema(pool, { ...named, migrate: false, readsOnly: true }).catch((error: unknown) => {
       throw (error as Partial<StorageError>).code === "schema-older" ? older(whole, version) : error;
     });
     const options = { ...ADMIN, connection, schema: named.schema };

@@ -42,6 +42,8 @@ export interface SchemaName {
 
 interface Preparing {
   readonly migrate: boolean;
+  /** It is only read: that calls no function. @default false */
+  readonly readsOnly?: boolean;
   readonly log?: Pick<Logger, "info">;
   /** How long others may hold locks on the tables. @default 300_000 */
   readonly patienceMs?: number;
@@ -50,18 +52,19 @@ interface Preparing {
 /**
  * Makes the schema of a receiver or upgrades it, as the role of the connection. Others that do so at the same time wait for each other.
  * @returns its quoted name
- * @throws StorageError `schema-newer`, `schema-older`, `schema-missing`, `name-differs`, `not-an-inbox`
+ * @throws StorageError `schema-newer`, `schema-older`, `schema-missing`, `schema-renamed`, `name-differs`, `not-an-inbox`
  * @throws UsageError `option-invalid` for a name that is too long, or has quotes, backslashes or dollars
  */
 export async function prepareSchema(
   pool: Pool,
-  { migrate, log, patienceMs = PATIENCE_MS, ...given }: SchemaName & Preparing,
+  { migrate, readsOnly = false, log, patienceMs = PATIENCE_MS, ...given }: SchemaName & Preparing,
   plan: SchemaPlan = CURRENT,
 ): Promise<string> {
   const schema = schemaOf(given);
   const before = await stateOf(pool, schema);
   const isBehind = before.version === undefined || before.version < plan.version;
   if (before.isForeign) throw foreign(schema);
+  if ((before.madeAs ?? schema) !== schema && !readsOnly) throw renamed(schema, before.madeAs);
   if (isBehind && !migrate) throw notMade(before.version, schema, given);
   const facts = { code: "schema-upgraded", schema, from: before.version, to: plan.version };
   const isUpgrade = isBehind && before.version !== undefined;
@@ -204,22 +207,27 @@ interface SchemaState {
   readonly version: number | undefined;
   readonly worksWith: number;
   readonly name: string | undefined;
+  /** What it was named when its functions were made: they name it in their text, which stays where a schema is renamed. */
+  readonly madeAs: string | undefined;
   /** It has tables, and not of Hookline. */
   readonly isForeign: boolean;
 }
 
 async function stateOf(queries: Queries, schema: string): Promise<SchemaState> {
-  const { tables, ours } = await oneRow<{ tables: number; ours: number }>(
+  const { tables, ours, madeAs } = await oneRow<{ tables: number; ours: number; madeAs: string | null }>(
     queries,
-    /* sql */ `select count(*)::int as tables, (count(*) filter (where c.relname in ('meta', 'writer', 'shard', 'delivery')))::int as ours
+    /* sql */ `select count(*)::int as tables, (count(*) filter (where c.relname in ('meta', 'writer', 'shard', 'delivery')))::int as ours,
+       (select case when not bool_or(position(format('"%s".', $1::text) in p.prosrc) > 0) then min(substring(p.prosrc from '"([^"]+)"[.]')) end
+         from pg_catalog.pg_proc as p where p.proname = 'store' and p.pronamespace = (select oid from pg_catalog.pg_namespace where nspname = $1)) as "madeAs"
      from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid = c.relnamespace where n.nspname = $1`,
     [schema],
   );
-  if (ours < OUR_TABLES) return { version: undefined, worksWith: 0, name: undefined, isForeign: tables > 0 };
+  if (ours < OUR_TABLES)
+    return { version: undefined, worksWith: 0, name: undefined, madeAs: undefined, isForeign: tables > 0 };
   const rows = await queries.query<{ key: string; value: string }>(`select key, value from ${quoted(schema)}.meta`);
   const meta = new Map(rows.map(({ key, value }) => [key, value]));
   const [version, worksWith] = [Number(meta.get("version")), Number(meta.get("works_with"))];
-  return { version, worksWith, name: meta.get("name"), isForeign: false };
+  return { version, worksWith, name: meta.get("name"), madeAs: madeAs ?? undefined, isForeign: false };
 }
 
 /** Those that `stateOf` asks for. */
@@ -244,6 +252,16 @@ function foreign(schema: string): StorageError {
     `The schema ${quoted(schema)} has tables that are not Hookline's; it is left as it is.`,
     {
       fix: "Name a schema that is empty or not there yet: `postgresInbox(connection, { schema })`.",
+    },
+  );
+}
+
+function renamed(schema: string, madeAs = ""): StorageError {
+  return new StorageError(
+    "schema-renamed",
+    `The schema ${quoted(schema)} was made as ${quoted(madeAs)}, and renamed: its functions still write to ${quoted(madeAs)}.`,
+    {
+      fix: `Stop whatever uses ${quoted(madeAs)}, and give the name back: alter schema ${quoted(schema)} rename to ${quoted(madeAs)}. Until then its jobs can be listed, shown and exported, and not changed.`,
     },
   );
 }
