@@ -102,6 +102,14 @@ test("TWICE: settled twice, run again after it was settled, or two jobs of one t
   expect(broken({ sent: sent("j1"), journal: [...run([1]).whole(), ...run([1], { held: null }).whole()] })).toEqual(["TWICE"]); // prettier-ignore
 });
 
+test("a line counts where its time is, also where its process was suspended before it was written", () => {
+  const [first, second] = [run([1], { held: false }), run([1], { instance: "2" })];
+  const [claim, start] = first.begin as [Line, Line];
+  const fencedAt = second.begin[0]?.at ?? 0;
+  const late = [claim, ...second.whole(), start, first.end(), ...first.settle()];
+  expect(broken({ sent: sent("j1"), journal: late, lives: lives(fencedAt) })).toEqual([]);
+});
+
 test("OVERLAP: two runs of a lane at once, unless one of them had lost its claim when the other began", () => {
   const pair = (held: boolean) => {
     const [first, second] = [run([1], { held }), run([1], { instance: "2" })];

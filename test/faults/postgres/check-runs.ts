@@ -82,7 +82,8 @@ function runsOf({ journal, lives, settled }: Evidence): readonly Run[] {
   const byCall = new Map<string, Run>();
   const byClaim = new Map<string, Run[]>();
   const runs: Run[] = [];
-  for (const [place, line] of journal.entries()) {
+  // A process that is suspended between its look at the clock and its write adds its line seconds later.
+  for (const [place, line] of journal.toSorted((a, b) => a.at - b.at).entries()) {
     const { instance, at } = line;
     if (line.what === "claim") {
       claims.set(`${instance} ${line.claim}`, line);

@@ -59,11 +59,7 @@ export function openJournal(file: string): (line: WithoutAt<Line>) => void {
   return (line) => void writeSync(fd, `${JSON.stringify({ at: Date.now(), ...line })}\n`);
 }
 
-/** By time: a process that is suspended between its look at the clock and its write adds its line seconds later. */
 export function readJournal(file: string): readonly Line[] {
   const lines = readFileSync(file, "utf8").split("\n");
-  return lines
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as Line)
-    .toSorted((one, other) => one.at - other.at);
+  return lines.slice(0, -1).map((line) => JSON.parse(line) as Line);
 }
