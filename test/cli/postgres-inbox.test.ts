@@ -153,24 +153,32 @@ describe("hookline inbox on PostgreSQL", () => {
     expect((await inbox(database, "list --schema shop")).err).toContain("The database has no inbox shop, but");
   });
 
-  test("a schema that was set aside for a restore can be read, and no command changes it, or the one that has its name now", async () => {
-    const database = await databaseWith([bad, odd]);
-    await sql(database, "alter schema hookline rename to hookline_aside");
-    await databaseWith([bad, odd], "default", database);
-    const aside = (words: string) => inbox(database, `${words} --schema hookline_aside`);
-    const before = jsonOf((await aside("list --json")).out);
-    expect(before).toHaveLength(2);
-    expect((await aside("stats")).out).toMatch(/^dead +1$/m);
-    expect(jsonOf((await aside("export --state dead")).out)).toMatchObject([{ state: "dead" }]);
-    for (const words of ["erase --account 7", "drop --dead", "replay --dead", "pause --account 7 --reason x"])
-      expect(await aside(words)).toMatchObject({
-        code: 1,
-        out: "",
-        err: expect.stringMatching(/renamed.*\(schema-renamed\)\n$/s),
-      });
-    expect(jsonOf((await aside("list --json")).out)).toEqual(before);
-    expect(jsonOf((await inbox(database, "list --json --schema hookline")).out)).toHaveLength(2);
-  });
+  test.each([
+    ["default", "hookline", "hookline_aside"],
+    ["crm", "hookline_crm", "hookline_old"],
+    ["crm", "hookline_crm", "hookline_crm_aside"],
+  ])(
+    "a schema that was set aside for a restore can be read, and no command changes it, or the one that has its name now: %s, %s, %s",
+    async (name, schema, to) => {
+      const database = await databaseWith([bad, odd], name);
+      await sql(database, `alter schema ${schema} rename to ${to}`);
+      await databaseWith([good, bad, odd], name, database);
+      const aside = (words: string) => inbox(database, `${words} --schema ${to}`);
+      const before = jsonOf((await aside("list --json")).out);
+      expect(before).toHaveLength(2);
+      expect((await aside("stats")).out).toMatch(/^dead +1$/m);
+      expect(jsonOf((await aside("export --state dead")).out)).toMatchObject([{ state: "dead" }]);
+      for (const words of ["erase --account 7", "drop --dead", "replay --dead", "pause --account 7 --reason x"])
+        expect(await aside(words)).toMatchObject({
+          code: 1,
+          out: "",
+          err: expect.stringMatching(/renamed.*\(schema-renamed\)\n$/s),
+        });
+      expect(jsonOf((await aside("list --json")).out)).toEqual(before);
+      expect(jsonOf((await inbox(database, `list --json --schema ${schema}`)).out)).toHaveLength(3);
+      expect((await inbox(database, `drop --dead --schema ${schema}`)).out).toMatch(/^Dropped 1 job/);
+    },
+  );
 
   test("in a database without an inbox nothing is made", async () => {
     const database = await emptyDatabase();

@@ -32,6 +32,8 @@ export interface PostgresOptions {
   /** Past a pooler of transactions. @default the connection */
   readonly directConnection?: Readonly<Record<string, unknown>> | undefined;
   readonly schema: string;
+  /** The schema's own name, whatever the receiver's is. */
+  readonly whole?: string | undefined;
   readonly migrate: boolean;
   readonly leaseMs: number;
   /** How long the heart of a process whose connection is gone must stand still. @default 1250 */
@@ -55,6 +57,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
     connection,
     directConnection = connection,
     schema,
+    whole,
     migrate,
     leaseMs,
     goneMs = DEFAULT_GONE_MS,
@@ -164,7 +167,7 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
       pools = openPools(connection, { leaseMs, route });
       try {
         await assertServer(other);
-        schemaIdent = await prepareSchema(other, { schema, name: given.name, migrate, log: given.log });
+        schemaIdent = await prepareSchema(other, { schema, whole, name: given.name, migrate, log: given.log });
         await ensureDays(other, ident());
         arePausesKnown = false;
         await watch.begin();

@@ -76,6 +76,7 @@ test.each([
     const refused = { code: "schema-renamed", message: expect.stringContaining(`"${to}" was made as ${from}`) };
     await expect(prepareSchema(pool, { ...given, migrate: true })).rejects.toMatchObject(refused);
     await expect(prepareSchema(pool, { ...given, migrate: false })).rejects.toMatchObject(refused);
+    await expect(pool.query(schemaSql(given))).rejects.toThrow(`The schema ${to} was renamed`);
     expect(await prepareSchema(pool, { ...given, migrate: false, readsOnly: true })).toBe(`"${to}"`);
     await pool.query(`alter schema "${to}" rename to ${from}`);
     expect(await prepareSchema(pool, { schema, name, migrate: true })).toBe(from);

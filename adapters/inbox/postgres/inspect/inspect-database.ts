@@ -60,11 +60,12 @@ export async function lookAtDatabase({ connectionString, schema }: LookOptions):
   try {
     const whole = oneOf(await inboxesIn(pool), schema);
     const { name, version } = await metaOf(pool, whole);
-    const named = { schema: name === "default" ? whole : whole.slice(0, -name.length - 1), name };
+    const schemaOption = name !== "default" && whole.endsWith(`_${name}`) ? whole.slice(0, -name.length - 1) : whole;
+    const named = { schema: schemaOption, whole, name };
     const ident = await prepareSchema(pool, { ...named, migrate: false, readsOnly: true }).catch((error: unknown) => {
       throw (error as Partial<StorageError>).code === "schema-older" ? older(whole, version) : error;
     });
-    const options = { ...ADMIN, connection, schema: named.schema };
+    const options = { ...ADMIN, connection, schema: schemaOption, whole };
     return {
       facts: { schema: whole, name, schemaVersion: version },
       inbox: (access) => (access === "change" ? createPostgresInbox(options) : openToRead(pool, ident, options)),

@@ -38,6 +38,8 @@ export interface SchemaName {
   readonly schema: string;
   /** The receiver's. */
   readonly name: string;
+  /** The schema's own name, for one who looks at what is there: it may have been renamed. @default what is made of both */
+  readonly whole?: string | undefined;
 }
 
 interface Preparing {
@@ -102,8 +104,8 @@ export function schemaSql(given: SchemaName, role?: string): string {
   return `-- Run it as ${who}.\n-- A lock timeout: others hold locks on the tables, such as pg_dump, and nothing is changed. Run it again.\n${migrationOf(given, CURRENT, role)};\n`;
 }
 
-function schemaOf({ schema, name }: SchemaName): string {
-  const whole = name === "default" ? schema : `${schema}_${name}`;
+function schemaOf({ schema, name, ...given }: SchemaName): string {
+  const whole = given.whole ?? (name === "default" ? schema : `${schema}_${name}`);
   if (PLAIN.test(whole) && Buffer.byteLength(whole) <= MOST_NAME_BYTES) return whole;
   throw new UsageError(
     "option-invalid",
@@ -173,6 +175,7 @@ if to_regclass(${text(`${ident}.meta`)}) is null then
 ${tables(ident)}
 insert into ${ident}.meta values ('name', ${text(given.name)});
 else
+if ${madeAsOf(text(schema))} is not null then raise exception 'The schema % was renamed: its functions write to the one of its old name.', ${text(schema)}; end if;
 made := (select value::int from ${ident}.meta where key = 'version');
 ${steps.join("\n")}
 end if;
@@ -213,12 +216,17 @@ interface SchemaState {
   readonly isForeign: boolean;
 }
 
+/** What a schema was named when its functions were made, unless it has that name still. @param schema its name, as SQL */
+function madeAsOf(schema: string): string {
+  return /* sql */ `(select case when not bool_or(position(format('"%s".', ${schema}) in p.prosrc) > 0) then min(substring(p.prosrc from '"([^"]+)"[.]')) end
+    from pg_catalog.pg_proc as p join pg_catalog.pg_namespace as n on n.oid = p.pronamespace where n.nspname = ${schema} and p.proname = 'store')`;
+}
+
 async function stateOf(queries: Queries, schema: string): Promise<SchemaState> {
   const { tables, ours, madeAs } = await oneRow<{ tables: number; ours: number; madeAs: string | null }>(
     queries,
     /* sql */ `select count(*)::int as tables, (count(*) filter (where c.relname in ('meta', 'writer', 'shard', 'delivery')))::int as ours,
-       (select case when not bool_or(position(format('"%s".', $1::text) in p.prosrc) > 0) then min(substring(p.prosrc from '"([^"]+)"[.]')) end
-         from pg_catalog.pg_proc as p where p.proname = 'store' and p.pronamespace = (select oid from pg_catalog.pg_namespace where nspname = $1)) as "madeAs"
+       ${madeAsOf("$1::text")} as "madeAs"
      from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid = c.relnamespace where n.nspname = $1`,
     [schema],
   );
