@@ -215,13 +215,13 @@ export function createDispatcher(
   const isIdle = (): boolean =>
     working ? !loopAgain && exhausted && hasEnded() && claims.prefetched().jobs === 0 : stopped || hasEnded();
 
-  function pause(cause?: Error): void {
+  function pause(): void {
     working = false;
     sweep.end();
     timer?.clear();
     again?.clear();
     again = undefined;
-    claims.stop(cause);
+    claims.stop();
   }
 
   return {
@@ -238,7 +238,7 @@ export function createDispatcher(
     reopen: () => void (working && sweep.begin()),
     end(cause) {
       if (stopped) return;
-      pause(cause);
+      pause();
       watch.works(cause !== undefined);
       if (cause !== undefined) watch.failed("claim", cause);
       idleWaiters.check();

@@ -118,45 +118,57 @@ describe("an inbox that does not move is a problem after 15 s; where it gives no
     expect([seen, await isGreen(own.receiver)]).toEqual([["a"], true]);
   });
 
-  test("it takes claims away while their handlers run, again and again: what starts comes to nothing", async () => {
-    let worker: Worker | undefined;
-    let isBroken = true;
-    let running: readonly Claim[] = [];
-    const inbox = stubInbox((own) => ({
-      work: (given) => ((worker = given), own.work(given)),
-      async claim(limits) {
-        const claimed = await own.claim(limits);
-        running = [...running, ...claimed.claims];
-        return claimed;
-      },
-      async settle(settlements) {
-        if (!isBroken) return own.settle(settlements);
-        await own.settle(
-          settlements.map(({ claim }) => ({ claim, outcomes: claim.jobs.map(() => ({ to: "release" })) })),
-        );
-        return settlements.map(() => false);
-      },
-    }));
-    const own = rig({ inbox, gaps: false });
-    const { seen, handler } = recordingHandler((_, { signal }) => isBroken && rejectsOnAbort(signal));
-    own.receiver.on("email", handler);
-    await own.receiver.start();
-    await own.send(emails("a"));
-    for (let seconds = 0; seconds < 26; seconds += 1) {
-      await passSeconds(own, 1);
-      if (seconds % 5 !== 4) continue;
+  test.each([
+    ["", false],
+    [", and gives nothing for a time between, as where another process has them", true],
+  ])(
+    "it takes claims away while their handlers run, again and again%s: what starts comes to nothing",
+    async (_how, isAwayBetween) => {
+      let isAway = false;
+      let worker: Worker | undefined;
+      let isBroken = true;
+      let running: readonly Claim[] = [];
+      const inbox = stubInbox((own) => ({
+        work: (given) => ((worker = given), own.work(given)),
+        async claim(limits) {
+          if (isAway) return { claims: [], suspects: false, nextDueAt: undefined };
+          const claimed = await own.claim(limits);
+          running = [...running, ...claimed.claims];
+          return claimed;
+        },
+        async settle(settlements) {
+          if (!isBroken) return own.settle(settlements);
+          await own.settle(
+            settlements.map(({ claim }) => ({ claim, outcomes: claim.jobs.map(() => ({ to: "release" })) })),
+          );
+          return settlements.map(() => false);
+        },
+      }));
+      const own = rig({ inbox, gaps: false });
+      const { seen, handler } = recordingHandler((_, { signal }) => isBroken && rejectsOnAbort(signal));
+      own.receiver.on("email", handler);
+      await own.receiver.start();
+      await own.send(emails("a"));
+      for (let seconds = 0; seconds < 26; seconds += 1) {
+        await passSeconds(own, 1);
+        isAway = false;
+        worker?.wake();
+        await own.pass();
+        if (seconds % 5 !== 4) continue;
+        isAway = isAwayBetween;
+        worker?.lost(running);
+        running = [];
+      }
+      expect(await codesOf(own.receiver)).toEqual(["no-progress"]);
+      const [problem] = await problemsOf(own.receiver, "no-progress");
+      expect(problem?.message).toContain("What this process runs was not settled for 16 s: Its jobs are taken away");
+      expect([seen.length, (await own.receiver.health()).live]).toEqual([6, true]);
+      isBroken = false;
       worker?.lost(running);
-      running = [];
-    }
-    expect(await codesOf(own.receiver)).toEqual(["no-progress"]);
-    const [problem] = await problemsOf(own.receiver, "no-progress");
-    expect(problem?.message).toContain("What this process runs was not settled for 16 s: Its jobs are taken away");
-    expect([seen.length, (await own.receiver.health()).live]).toEqual([6, true]);
-    isBroken = false;
-    worker?.lost(running);
-    await passSeconds(own, 2);
-    expect([seen.length, await isGreen(own.receiver), own.clock.waiting]).toEqual([7, true, 0]);
-  });
+      await passSeconds(own, 2);
+      expect([seen.length, await isGreen(own.receiver), own.clock.waiting]).toEqual([7, true, 0]);
+    },
+  );
 
   test.each(["a pause", "a delay of an account"])("also while %s stands that holds nothing", async (what) => {
     let isBroken = false;
@@ -325,6 +337,38 @@ describe("no standstill is", () => {
     if (then.length === 0) await own.receiver.jobs.erase(2);
     for (const accountId of then) await own.send(bodyOf({ accountId }));
     await passSeconds(own, 20);
+    expect([calls.length, await isGreen(own.receiver)]).toEqual([3, true]);
+    for (const { end } of calls) end();
+  });
+
+  test("an account of which nothing had begun that is erased beside a lost handler that ignores its signal", async () => {
+    const { calls, handler } = heldHandler();
+    const own = rig({ gaps: false, concurrency: 1, timeoutMs: 0 });
+    own.receiver.on("email", handler);
+    await own.receiver.start();
+    for (const accountId of [1, 2]) await own.send(bodyOf({ accountId }));
+    await own.pass();
+    for (const accountId of [1, 2]) await own.receiver.jobs.erase(accountId);
+    await passSeconds(own, 20);
+    expect([calls.length, await codesOf(own.receiver)]).toEqual([1, []]);
+    calls[0]?.end();
+  });
+
+  test("accounts that were erased one after the other, and all that ran with them, for more than a minute", async () => {
+    const { calls, handler } = heldHandler();
+    const own = rig({ gaps: false, timeoutMs: 0 });
+    own.receiver.on("email", handler);
+    await own.receiver.start();
+    for (const accountId of [1, 2]) {
+      await own.send(bodyOf({ accountId }));
+      await own.pass();
+      await own.receiver.jobs.erase(accountId);
+      calls.at(-1)?.end();
+    }
+    await own.send(bodyOf({ accountId: 3 }));
+    await passSeconds(own, 59);
+    expect(await codesOf(own.receiver)).toEqual(["no-progress"]);
+    await passSeconds(own, 2);
     expect([calls.length, await isGreen(own.receiver)]).toEqual([3, true]);
     for (const { end } of calls) end();
   });

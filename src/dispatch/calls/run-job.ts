@@ -30,7 +30,7 @@ export interface JobRunner {
    * @param free its slot can be given to another claim; called once
    */
   start(claim: Claim, free: () => void): void;
-  /** Claims were lost: their handlers' signals abort, their outcomes will not count. @returns whether no other handler runs */
+  /** Claims were lost: their handlers' signals abort, their outcomes will not count. @returns whether some ran, and no other does */
   lose(claims: readonly Claim[]): boolean;
   /** Its jobs became dead letters, and its own outcomes were never taken. */
   buried(own: Settlement, outcomes: readonly JobOutcome[], error: Error): void;
@@ -272,11 +272,11 @@ export function createJobRunner(
     start,
     buried,
     lose(claims) {
-      for (const claim of claims) {
-        lost.add(claim);
-        calls.get(claim)?.running.abort(new ClosedError("claim-lost", "The job was taken away from its handler."));
-      }
-      return [...calls.entries()].every(([claim]) => lost.has(claim));
+      const ran = claims.filter((claim) => !lost.has(claim) && calls.get(claim) !== undefined);
+      for (const claim of claims) lost.add(claim);
+      const reason = new ClosedError("claim-lost", "The job was taken away from its handler.");
+      for (const claim of ran) calls.get(claim)?.running.abort(reason);
+      return ran.length > 0 && [...calls.entries()].every(([claim]) => lost.has(claim));
     },
     abortAll(reason) {
       closing = true;

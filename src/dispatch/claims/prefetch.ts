@@ -24,8 +24,8 @@ export interface Prefetcher {
   unsettled(claim: Claim): void;
   /** The claim's handler is stuck: its slot is free. @returns to be called when it has ended */
   overdue(claim: Claim): () => void;
-  /** Releases what has not started. @param cause the inbox cannot let it go on: a `start` is to follow */
-  stop(cause?: Error): void;
+  /** Releases what has not started. */
+  stop(): void;
   /** After a `stop`: claims again. */
   start(): void;
   /** Claims that have not started. */
@@ -111,7 +111,7 @@ export function createPrefetcher(
   let hasFailed = false;
   let releasing = 0;
   let released = 0;
-  const losses = createRepeatedLosses(watch);
+  const losses = createRepeatedLosses(clock, watch);
 
   function next(): Claim | undefined {
     if (!working()) return undefined;
@@ -225,7 +225,6 @@ export function createPrefetcher(
       if (isShort) prefetch.fed();
       wasFull = isOthers && claims.length === max;
       const nothingElse = isOthers && !busy && claims.length === 0;
-      if (nothingElse && working()) losses.over();
       // After a failure one was asked for, and there is room for more.
       const isHeldBack = isOthers && claims.length === max && max < free;
       const again = isolation.found({ suspects, nothingElse }) || isHeldBack;
@@ -244,8 +243,7 @@ export function createPrefetcher(
     },
     unsettled: (claim) => unsettled.add(claim, overdue),
     overdue,
-    stop(cause) {
-      if (cause === undefined) losses.over();
+    stop() {
       flow.stop();
       isolation.stop();
       releaseAhead(() => true);

@@ -66,7 +66,7 @@ export async function prepareSchema(
   const before = await stateOf(pool, schema);
   const isBehind = before.version === undefined || before.version < plan.version;
   if (before.isForeign) throw foreign(schema);
-  if ((before.madeAs ?? schema) !== schema && !readsOnly) throw renamed(schema, before.madeAs);
+  if (before.madeAs !== undefined && !readsOnly) throw renamed(schema, before.madeAs);
   if (isBehind && !migrate) throw notMade(before.version, schema, given);
   const facts = { code: "schema-upgraded", schema, from: before.version, to: plan.version };
   const isUpgrade = isBehind && before.version !== undefined;
@@ -210,7 +210,7 @@ interface SchemaState {
   readonly version: number | undefined;
   readonly worksWith: number;
   readonly name: string | undefined;
-  /** What it was named when its functions were made: they name it in their text, which stays where a schema is renamed. */
+  /** Where it was renamed, what it was named when its functions were made: they have that name in their text. */
   readonly madeAs: string | undefined;
   /** It has tables, and not of Hookline. */
   readonly isForeign: boolean;
@@ -264,7 +264,7 @@ function foreign(schema: string): StorageError {
   );
 }
 
-function renamed(schema: string, madeAs = ""): StorageError {
+function renamed(schema: string, madeAs: string): StorageError {
   return new StorageError(
     "schema-renamed",
     `The schema ${quoted(schema)} was made as ${quoted(madeAs)}, and renamed: its functions still write to ${quoted(madeAs)}.`,
