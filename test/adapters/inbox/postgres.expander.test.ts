@@ -150,8 +150,8 @@ test("an expansion that is left to a worker with other handlers, which is gone a
   await rows(`insert into hookline.worker (handled) values ('{"other": ["email.created"]}')`);
   const expansion = { id: unexpanded?.id ?? "", events: mail(["a"]).events ?? [], cursor: undefined };
   expect(await inbox.expand([expansion])).toEqual([undefined]);
+  const before = heard.wakes; // a step on its way may see at once that the other one is gone
   await rows("delete from hookline.worker where handled is not null");
-  const before = heard.wakes;
   await passing(() => expect(heard.wakes).toBeGreaterThan(before));
   expect(await inbox.expand([expansion])).toEqual([{ duplicates: [], conflicts: [] }]);
 });
