@@ -82,6 +82,10 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
     "StorageError",
     "a cause of `no-progress`: by what the inbox says a job is due, and it gives none",
   ],
+  "worker-silent": [
+    "StorageError",
+    "a cause of `no-progress`: the process that works on the file gives no sign of life, and keeps its lock",
+  ],
   "transaction-open": [
     "StorageError",
     "a cause of `no-progress`: a handler has ended, and the transaction that it passed to `complete` is still open",

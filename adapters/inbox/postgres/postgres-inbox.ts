@@ -266,7 +266,8 @@ export function createPostgresInbox(options: PostgresOptions): WorkingInbox<"net
         oldestWaitingAt: oldest === Infinity ? undefined : oldest,
         isWorkedOn: alive > 0,
         isFull: worker.isFull(),
-        workers: { alive, share, shards: share * SHARDS, standstill: worker.standstill() },
+        workers: { alive, share, shards: share * SHARDS },
+        standstill: worker.standstill(),
         ...(unread === undefined ? {} : { failure: unread }),
       };
     },

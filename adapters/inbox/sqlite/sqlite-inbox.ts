@@ -245,6 +245,7 @@ export function createSqliteInbox(options: SqliteOptions): WorkingInbox<"disk"> 
         oldestWaitingAt,
         isFull: (here.fill ?? 0) >= 1 && counts.unexpanded > 0,
         isWorkedOn,
+        standstill: counts.unexpanded + counts.waiting + counts.running > 0 ? takeOver.standstill() : undefined,
         disk: {
           freeBytes: disk.bytes(),
           hardLinks: disk.hardLinks(),

@@ -214,6 +214,10 @@ export interface InboxStats {
   readonly isWorkedOn?: boolean | undefined;
   /** Where many work. */
   readonly workers?: InboxWorkers;
+  /** What another process should do and does not, and what this one cannot take over from it. */
+  readonly standstill?:
+    | { readonly step: "claim"; readonly of: string; readonly seconds: number; readonly cause: unknown }
+    | undefined;
   /** Why some of the whole could not be read at the last look: its numbers are those of an earlier one, or 0. */
   readonly failure?: unknown;
   /** For an inbox on a disk. */
@@ -228,10 +232,6 @@ export interface InboxWorkers {
   readonly share: number;
   /** The parts of the lanes that are this process's, where whole parts are shared out. */
   readonly shards?: number | undefined;
-  /** The share of one that is dead and that this process cannot take over from, if there is one. */
-  readonly standstill?:
-    | { readonly step: "claim"; readonly of: string; readonly seconds: number; readonly cause: unknown }
-    | undefined;
 }
 
 /** A process that works on an inbox on which many may. */

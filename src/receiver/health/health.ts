@@ -100,7 +100,7 @@ export function createHealth(deps: HealthDeps): () => Promise<Health> {
     const notReady = checkReady(deps);
     const { stats, problems: inboxProblems } = readInbox();
     const { stuck, jammed } = handlerCalls;
-    const standstill = states.isClosing ? undefined : (deps.watch.standstill() ?? stats.workers?.standstill);
+    const standstill = states.isClosing ? undefined : (deps.watch.standstill() ?? stats.standstill);
     const oldestWaitingMs = oldest.ageOf(stats.oldestWaitingAt);
     const freeDiskBytes = stats.disk?.freeBytes;
     return {

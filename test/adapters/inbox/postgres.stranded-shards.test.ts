@@ -42,7 +42,7 @@ test("the open transaction of a suspended process is ended: what it did is undon
     expect(recordsOf([claim])).toEqual([["stuck"]]);
     await settleAll(other.inbox, claim, done);
   });
-  expect(other.inbox.stats().workers?.standstill).toBeUndefined();
+  expect(other.inbox.stats().standstill).toBeUndefined();
 });
 
 test("health() has whose session keeps a dead worker's shard, for as long as it does, and that it is not Hookline's to end", async () => {
@@ -91,7 +91,7 @@ test("health() has the session of another role's transaction, which this process
   [url.username, url.password] = [role, "p"];
   const other = await processes.start({ leaseMs: LEASE_MS, connection: { connectionString: url.href } });
   await passingOf(other, () =>
-    expect(other.inbox.stats().workers?.standstill).toMatchObject({
+    expect(other.inbox.stats().standstill).toMatchObject({
       of: "The share of worker 1 (1 of 64 shards)",
       cause: {
         code: "permission-missing",

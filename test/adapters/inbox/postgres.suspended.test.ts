@@ -92,7 +92,7 @@ test("a session that is not Hookline's is not ended, and health() has whose lock
     "select pg_backend_pid() as pid from hookline.worker for update",
   );
   const { inbox, clock } = await processes.start({ leaseMs: 500 });
-  const standstill = () => inbox.stats().workers?.standstill;
+  const standstill = () => inbox.stats().standstill;
   await eventually(async () => {
     await clock.advance(600);
     expect(standstill()).toMatchObject({
@@ -123,7 +123,7 @@ test("of a session that only a superuser may end, health() says so", async () =>
   const { inbox, clock } = await processes.start({ leaseMs: 500, connection: { connectionString: url } });
   await eventually(async () => {
     await clock.advance(600);
-    expect(inbox.stats().workers?.standstill).toMatchObject({
+    expect(inbox.stats().standstill).toMatchObject({
       cause: {
         message: expect.stringMatching(
           /holds its row in the table "hookline".worker\. The role of this process may not end/,
@@ -139,6 +139,6 @@ test("health() has that the step of a suspended process cannot be ended, because
   const { inbox, clock } = await processes.start({ leaseMs: 500, connection: { connectionString: url } });
   await eventually(async () => {
     await clock.advance(600);
-    expect(inbox.stats().workers?.standstill).toMatchObject({ cause: { code: "permission-missing" } });
+    expect(inbox.stats().standstill).toMatchObject({ cause: { code: "permission-missing" } });
   });
 });

@@ -9,10 +9,11 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { isMountPoint } from "../../../adapters/inbox/sqlite/connection/file-path.ts";
 import { lookAtFile } from "../../../adapters/inbox/sqlite/inspect/inspect-file.ts";
 import { createSqliteInbox } from "../../../adapters/inbox/sqlite/sqlite-inbox.ts";
@@ -239,4 +240,83 @@ test("a stand-by whose disk refuses the lock says so once, and works when it no 
   rmSync(`${file}-lock`, { recursive: true });
   await clock.advance(10_000);
   expect(works).toBe(true);
+});
+
+describe("a worker whose process stands still keeps the lock, and", () => {
+  const SILENT =
+    / What is due in this file was not started for \d+ s: The process that works on it gives no sign of life/;
+
+  /** A worker in a process of its own, which stands still; and a standby, with what makes so much time pass for it. */
+  async function standby() {
+    const file = join(folderFor(), "inbox.db");
+    const worker = startNode(["test/adapters/inbox/holding-process.ts", file]);
+    await worker.says("out", /^worker\n/m);
+    await eventually(() => expect(Date.now() - statSync(`${file}-lock`).mtimeMs).toBeLessThan(60_000)); // its first sign of life
+    worker.kill("SIGSTOP");
+    utimesSync(`${file}-lock`, 1, 1);
+    const clock = fakeClock(new Date());
+    const { receiver, send } = receiverOn(file, {}, { clock });
+    await receiver.start();
+    let skippedMs = 0;
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, "now").mockImplementation(() => now() + skippedMs);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const pass = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += 250) {
+        skippedMs += 250;
+        await clock.advance(250);
+      }
+    };
+    return { file, worker, receiver, send, pass };
+  }
+
+  test("the standby says so after 15 s, but not that it should be restarted; until the other one moves again", async () => {
+    const { file, worker, receiver, send, pass } = await standby();
+    await pass(1_000);
+    utimesSync(`${file}-lock`, 2, 2); // a sign of life
+    await pass(14_000);
+    expect(await send("m-1")).toBe(200);
+    await eventually(async () => expect(await receiver.health()).toMatchObject({ waiting: 1 }));
+    expect(await codesOf(receiver)).not.toContain("no-progress");
+    await pass(2_000);
+    expect(await receiver.health()).toMatchObject({
+      live: true,
+      problems: expect.arrayContaining([
+        expect.objectContaining({
+          code: "no-progress",
+          message: expect.stringMatching(SILENT),
+          fix: expect.stringContaining(`fuser ${file}-lock`),
+        }),
+      ]),
+    });
+    worker.kill("SIGCONT");
+    await eventually(async () => {
+      await pass(250);
+      expect(await codesOf(receiver)).not.toContain("no-progress");
+    });
+  });
+
+  test("the standby says nothing where none of it is due, or where it never saw a sign of life", async () => {
+    const { file, worker, receiver, send, pass } = await standby();
+    await pass(60_000);
+    expect(await send("m-1")).toBe(200);
+    await eventually(async () => expect(await receiver.health()).toMatchObject({ waiting: 1 }));
+    expect(await codesOf(receiver)).not.toContain("no-progress");
+    worker.kill("SIGCONT");
+    await worker.says("out", /^claimed m-1\n/m);
+    await eventually(async () => expect(await receiver.health()).toMatchObject({ waiting: 0 }));
+    worker.kill("SIGSTOP");
+    utimesSync(`${file}-lock`, 2, 2);
+    await pass(60_000);
+    expect(await codesOf(receiver)).not.toContain("no-progress");
+  });
+
+  test("one that works gives a sign of life every few seconds", async () => {
+    const { file, worker } = await standby();
+    worker.kill("SIGCONT");
+    for (let times = 0; times < 2; times += 1) {
+      utimesSync(`${file}-lock`, 1, 1);
+      await eventually(() => expect(statSync(`${file}-lock`).mtimeMs).not.toBe(1_000));
+    }
+  });
 });

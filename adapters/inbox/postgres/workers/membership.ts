@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { InboxWorkers, StorageError } from "../../../../src/adapter.ts";
+import type { InboxStats, StorageError } from "../../../../src/adapter.ts";
 import { oneRow } from "../connection/one-row.ts";
 import type { Pool } from "../connection/pool.ts";
 import { isCancelled, isOfDisk, isRefusal } from "../connection/classify-error.ts";
@@ -23,7 +23,7 @@ export interface Membership {
    */
   othersWork(): Promise<boolean>;
   /** One that is dead, and could not be taken over from at the last look, or not from all of its shards. */
-  standstill(): InboxWorkers["standstill"];
+  standstill(): InboxStats["standstill"];
 }
 
 interface Registration {
@@ -96,10 +96,10 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
   let handledBy = new Map<number, Handled | null>();
   const holders = createRowHolders(pool, ident);
   const shares = createShardShares(pool, ident);
-  let standing: InboxWorkers["standstill"];
+  let standing: InboxStats["standstill"];
   /** By the monotonic clock of this process: when a dead worker was first seen to have shards that are not free. */
   const stranded = new Map<number, number>();
-  let stranding: InboxWorkers["standstill"];
+  let stranding: InboxStats["standstill"];
 
   async function findAlive(me?: number): Promise<readonly WorkerRow[]> {
     const rows = await pool.query<WorkerRow>(
@@ -129,7 +129,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
   async function insist(
     { id, beat }: Pick<WorkerRow, "id"> & { readonly beat?: number },
     stillMs: number,
-  ): Promise<InboxWorkers["standstill"]> {
+  ): Promise<InboxStats["standstill"]> {
     if (stillMs < END_AFTER * leaseMs) return undefined;
     // At the next look the row is free.
     const refused = await (beat === undefined ? holders.endTransactions(id) : holders.endSteps({ id, beat })).then(
@@ -145,7 +145,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
   /** @param owners dead, with shards that are not free */
   async function lookAtStranded(owners: ReadonlySet<number>): Promise<void> {
     for (const id of stranded.keys()) if (!owners.has(id)) stranded.delete(id);
-    let found: InboxWorkers["standstill"];
+    let found: InboxStats["standstill"];
     for (const id of owners) {
       const since = stranded.get(id) ?? performance.now();
       stranded.set(id, since);
@@ -170,7 +170,7 @@ export function createMembership({ pool, ident, now, leaseMs, isGone, goneMs, fa
   async function lookAt(workers: readonly WorkerRow[], me: number): Promise<Look> {
     const stillMsOf = listen(workers);
     const alive: WorkerRow[] = [];
-    let found: InboxWorkers["standstill"];
+    let found: InboxStats["standstill"];
     let lookAgainMs = Infinity;
     const still: number[] = [];
     for (const one of workers) {

@@ -1,4 +1,4 @@
-import { StorageError, type Claim, type InboxHost, type Worker } from "../../../../src/adapter.ts";
+import { StorageError, type Claim, type InboxHost, type InboxStats, type Worker } from "../../../../src/adapter.ts";
 import { createWorkerLock, type WorkerLock } from "./worker-lock.ts";
 
 /** Makes this process the active worker: acquires the worker lock, takes over, and goes on standby when another process takes over. */
@@ -14,6 +14,8 @@ export interface TakeOver {
   fenced(): void;
   /** How often that was, and when last; undefined where it never was. */
   readonly takenOver: { readonly count: number; readonly lastAt: number } | undefined;
+  /** The process that works gives no sign of life, and keeps its lock. */
+  standstill(): InboxStats["standstill"];
   /** Gives it up, or stops asking; resolves when the file is not being taken over any more. */
   release(): Promise<void>;
 }
@@ -38,6 +40,8 @@ const AGAIN_MS = 1_000;
 const LONGEST_MS = 60_000;
 /** So long after the last time it is no more the same trouble. */
 const FORGOTTEN_MS = 10 * 60_000;
+/** Whose process gives no sign of life for so long does not work. */
+const SILENT_MS = 15_000;
 
 export function createTakeOver({ file, host, takeOver, began, lose, left }: TakeOverDeps): TakeOver {
   let worker: Worker | undefined;
@@ -135,6 +139,12 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
     get takenOver() {
       return takenOver;
     },
+    standstill() {
+      const silentMs = lock?.silentMs() ?? 0;
+      if (silentMs < SILENT_MS) return undefined;
+      const of = "What is due in this file";
+      return { step: "claim", of, seconds: Math.floor(silentMs / 1_000), cause: toSilent(`${file()}-lock`) };
+    },
     async release() {
       worker = undefined;
       term = undefined;
@@ -145,6 +155,14 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
       given?.release();
     },
   };
+}
+
+function toSilent(path: string): StorageError {
+  const text =
+    "The process that works on it gives no sign of life, and keeps the lock: it is suspended, or a handler blocks its event loop.";
+  return new StorageError("worker-silent", text, {
+    fix: `Find it (\`fuser ${path}\`), and let it go on or end it: another one then takes over at once. A restart of this process does not help.`,
+  });
 }
 
 /** While it works an inbox goes on by itself once there is room; what was not begun does not. */

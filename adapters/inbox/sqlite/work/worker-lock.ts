@@ -1,5 +1,5 @@
 import { statSync, type BigIntStats } from "node:fs";
-import { stat } from "node:fs/promises";
+import { stat, utimes } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError, type Clock, type InboxHost } from "../../../../src/adapter.ts";
 import { toStorageError } from "../connection/to-storage-error.ts";
@@ -22,6 +22,8 @@ export interface WorkerLock {
    * @throws StorageError where the lock's file cannot be used
    */
   tryAcquire(): boolean;
+  /** For how long the process that has it has given no sign of life, milliseconds; 0 where none was ever seen. */
+  silentMs(): number;
   /** Releases it, or stops trying. */
   release(): void;
 }
@@ -35,6 +37,8 @@ export interface WorkerLockListener {
 
 /** How soon a standby sees the death of the worker, and the worker that its lock file was removed. */
 const PROBE_MS = 250;
+/** Between two signs of life of who has the lock: its event loop sets the time of the lock file. */
+const BEAT_MS = 5_000;
 
 /**
  * A lock that dies with its process, without pid or clock: an exclusive transaction, held open, on a tiny SQLite file beside the inbox.
@@ -54,6 +58,8 @@ export function createWorkerLock(
   let isTold = false;
   /** Another file is at its path, and another connection has the lock: perhaps only a probe, for a moment. */
   let isDoubted = false;
+  let beatAt = -Infinity;
+  let heard: Heard | undefined;
 
   function attempt(): boolean {
     try {
@@ -91,6 +97,7 @@ export function createWorkerLock(
     timer?.clear();
     timer = clock.setTimer(() => {
       const had = attemptAgain();
+      heard = had === true ? undefined : listen(path, heard);
       if (had !== true) {
         waits(had === false ? undefined : had);
         return probeIn(PROBE_MS, later);
@@ -110,9 +117,18 @@ export function createWorkerLock(
     const mine = lock;
     const id = await idSeen(path);
     if (lock === undefined || lock !== mine) return;
+    if (id === mine.id) await beat();
+    if (lock !== mine) return;
     if (id === undefined || id === mine.id || moved(mine)) return watch();
     close();
     lost();
+  }
+
+  /** Where the file is another user's it cannot: then its silence says nothing. */
+  async function beat(): Promise<void> {
+    if (performance.now() - beatAt < BEAT_MS) return;
+    beatAt = performance.now();
+    await utimes(path, new Date(), new Date()).catch(() => {});
   }
 
   /** Moves to the file that is there now: the work goes on if its lock is free. */
@@ -146,6 +162,7 @@ export function createWorkerLock(
     },
     acquireIn: probeIn,
     tryAcquire: attempt,
+    silentMs: () => heard?.silentMs ?? 0,
     release() {
       timer?.clear();
       close();
@@ -163,6 +180,35 @@ function open(path: string, file: string): Lock {
   makePrivate(path, file);
   const id = idOf(path); // before it is opened: where it is replaced in between, the two differ
   return { id, db: new DatabaseSync(path, { timeout: 0 }) };
+}
+
+/** What a stand-by knows of who has the lock. */
+interface Heard {
+  readonly beat: number | undefined;
+  /** Only after a sign of life is its absence one of trouble. */
+  readonly isAlive: boolean;
+  readonly silentMs: number;
+  readonly at: number;
+}
+
+/** In real time, of which that in which this process itself was stopped does not count. */
+function listen(path: string, last: Heard | undefined): Heard {
+  const at = performance.now();
+  const beat = timeOf(path);
+  // Whether one that was there before is recent, the wall clock says: of all that is seen later, the clock of this process.
+  const isRecent = beat !== undefined && Math.abs(Date.now() - beat) <= 2 * BEAT_MS;
+  if (last === undefined) return { beat, isAlive: isRecent, silentMs: 0, at };
+  if (beat !== last.beat) return { beat, isAlive: true, silentMs: 0, at };
+  const silentMs = last.isAlive ? last.silentMs + Math.min(at - last.at, 2 * PROBE_MS) : 0;
+  return { ...last, silentMs, at };
+}
+
+function timeOf(path: string): number | undefined {
+  try {
+    return statSync(path).mtimeMs;
+  } catch {
+    return undefined; // the try to acquire it says why
+  }
 }
 
 function idOf(path: string): string {
