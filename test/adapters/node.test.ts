@@ -182,6 +182,20 @@ describe("node", () => {
     expect(connections()).toBe(1);
   });
 
+  test("cuts off a 200 that earlier middleware began, where the answer is none", async () => {
+    const answers = [503, 422, 200] as const;
+    let round = 0;
+    const mount = nodeReceiver(deciding(async () => reply(answers[round++] ?? 200)));
+    const { url } = await serve((req, res) => {
+      res.writeHead(200).write("beg");
+      mount(req, res);
+      void turns().then(() => res.end("un"));
+    });
+    await expect(deliver(url)).rejects.toThrow(/aborted|hang up|ECONNRESET/);
+    await expect(deliver(url)).rejects.toThrow(/aborted|hang up|ECONNRESET/);
+    expect(await deliver(url)).toMatchObject({ status: 200, body: "begun" });
+  });
+
   test("is not misled by what was set on the response before", async () => {
     const mount = nodeReceiver(deciding(async () => reply(200, "token", { "Content-Type": "text/plain" })));
     const { url } = await serve((req, res) => {

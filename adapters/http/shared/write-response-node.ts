@@ -16,12 +16,14 @@ const BODY_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sends exactly this answer, whatever earlier middleware set on the response. Does nothing if a response was already sent, or the
- * connection is closed.
+ * Sends exactly this answer, whatever earlier middleware set on the response. Does nothing if another response was
+ * already sent, or the connection is closed; but a 200 that was only begun is cut off where this answer is none.
  */
 export function writeResponseNode(req: IncomingMessage, res: ServerResponse, answer: Answer): void {
   if (res.headersSent || req.socket?.destroyed) {
     req.resume();
+    // A 200 that earlier middleware began would acknowledge what was not stored.
+    if (res.statusCode === 200 && answer.status !== 200 && !res.writableEnded) res.destroy();
     return;
   }
   for (const name of res.getHeaderNames()) if (BODY_HEADERS.has(name)) res.removeHeader(name);
