@@ -124,6 +124,35 @@ test("a full disk leaves all in the log; any other error is the file's", () => {
   expect(() => wal.look(2_500)).toThrow("no");
 });
 
+test("where the disk had no room for what the log holds either, it is tried again until there is some", () => {
+  const { file } = bench();
+  let isFull = true;
+  const tries: boolean[] = [];
+  const full = {
+    exec() {},
+    prepare: () => ({
+      get() {
+        tries.push(isFull);
+        if (isFull) throw Object.assign(new Error("full"), { errcode: 13 });
+        return { busy: 0 };
+      },
+    }),
+  };
+  const wal = createWal(full as never, file);
+  const triedBy = (step: () => void): number => {
+    const before = tries.length;
+    step();
+    return tries.length - before;
+  };
+  wal.full(0);
+  expect(triedBy(() => wal.look(1_000))).toBeGreaterThan(0);
+  expect(triedBy(() => wal.committed(1_100))).toBeGreaterThan(0);
+  isFull = false;
+  expect(triedBy(() => wal.committed(1_200))).toBeGreaterThan(0);
+  expect(triedBy(() => wal.committed(1_300))).toBe(0);
+  expect(triedBy(() => wal.look(2_000))).toBe(0);
+});
+
 test("a log over 1 GiB is said once, and again when it comes back", () => {
   const { lines, logger } = logRecorder();
   const file = join(folder(), "inbox.db");

@@ -7,7 +7,10 @@ import { CODE, primaryCode } from "./file-errors.ts";
 export interface Wal {
   /** Something was committed. @param now milliseconds by a monotonic clock */
   committed(now: number): void;
-  /** A commit found no room on the disk: what the log holds is given back, as far as it goes into the file. */
+  /**
+   * A commit found no room on the disk: what the log holds is given back, as far as it goes into the file. Where that takes room itself it is
+   * tried again with each look, and after the first commit that finds some: what becomes free is for the file, before the log takes it.
+   */
   full(now: number): void;
   /** Between commits, every so often: does what is due. */
   look(now: number): void;
@@ -31,17 +34,19 @@ export function createWal(db: Pick<DatabaseSync, "exec" | "prepare">, file: stri
   let committedAt: number | undefined;
   let lookedAt = 0;
   let fullAt = -Infinity;
+  let isOwed = false;
 
-  const cut = (): void => unlessFull(() => cutWal(db, PATIENCE_MS));
+  const cut = (): boolean => unlessFull(() => cutWal(db, PATIENCE_MS));
 
   return {
     committed(now) {
       committedAt = now;
+      if (isOwed) isOwed = !cut();
     },
     full(now) {
       if (now - fullAt < LOOK_EVERY_MS) return;
       fullAt = now;
-      cut();
+      isOwed = !cut();
     },
     look(now) {
       if (committedAt !== undefined && now - committedAt >= IDLE_MS) {
@@ -50,9 +55,9 @@ export function createWal(db: Pick<DatabaseSync, "exec" | "prepare">, file: stri
       }
       if (now - lookedAt < LOOK_EVERY_MS) return;
       lookedAt = now;
-      if (walBytes(file) > MAX_WAL_BYTES) cut();
+      if (isOwed || walBytes(file) > MAX_WAL_BYTES) isOwed = !cut();
     },
-    close: cut,
+    close: () => void cut(),
   };
 }
 
@@ -61,12 +66,15 @@ export function walBytes(file: string): number {
   return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function unlessFull(write: () => unknown): void {
+/** @returns whether there was room */
+function unlessFull(write: () => unknown): boolean {
   try {
     write();
+    return true;
   } catch (error) {
     // On a full disk all of it stays in the log. Any other error is the file's: the thread ends with it, and the file is reopened.
     if (primaryCode(error) !== CODE.full) throw error;
+    return false;
   }
 }
 
