@@ -17,11 +17,20 @@ export function toId(value: unknown): Id | undefined {
 const DECIMAL = /^-?\d{1,16}$/;
 
 /**
- * The account that a delivery names, however little else of it is readable: whose data it is. `undefined` where it names none, or is not
- * JSON.
+ * The account that a delivery names, however little else of it is readable: whose data it is, also of JSON that {@link parseJson} refuses for
+ * its encoding or its depth. `undefined` where it names none, or is not JSON.
  */
 export function accountOf(body: Uint8Array): Id | undefined {
-  return accountIn(parseJson(body).json);
+  const { parsed, json } = parseJson(body);
+  return accountIn(parsed ? json : parseLeniently(body));
+}
+
+function parseLeniently(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The same, of a body that is parsed. */

@@ -73,7 +73,9 @@ export function memoryJobs({ store, book, backlog, now, lost, wake, erased }: Me
       return rows.length;
     },
     erase: async (accountId) => {
-      const rows = [...store.rows()].filter(({ event }) => event.accountId === accountId);
+      const rows = [...store.rows()].filter(
+        ({ event, deliveryRow }) => (event.accountId ?? accountOf(deliveryRow.delivery.body)) === accountId,
+      );
       const ended = remove(rows);
       const unexpanded = new Set(
         [...backlog].filter((deliveryRow) => accountOf(deliveryRow.delivery.body) === accountId),

@@ -81,8 +81,8 @@ export function notice(
 }
 
 /** A delivery of any body, with a job of nobody for each of its events. */
-export function ofBody(text: string): FullDelivery {
-  return deliveryOf(Buffer.from(text), {}, () => ({ unique: undefined, jobs: [UNHANDLED] }));
+export function ofBody(body: string | Buffer): FullDelivery {
+  return deliveryOf(Buffer.from(body as string), {}, () => ({ unique: undefined, jobs: [UNHANDLED] }));
 }
 
 /** The same delivery, stored by a process that does not work. */

@@ -134,6 +134,17 @@ export const removing: InboxPromises = {
         assert.equal((await inbox.unexpanded(10)).length, 1);
       },
 
+      "a delivery that is no valid UTF-8, or too deep to be read, is the account's too": async ({ inbox }) => {
+        const bodies = [
+          Buffer.from('{"accountId":7,"subject":"caf\u00e9"}', "latin1"),
+          `{"accountId":7,"deep":${"[".repeat(10_000)}${"]".repeat(10_000)}}`,
+        ];
+        await storeAll(inbox, ...bodies.map(ofBody), ofBody('{"accountId":7'));
+        await storeAll(inbox, ...bodies.map(ofBody).map(raw));
+        assert.equal((await inbox.jobs.erase(7)).count, 4);
+        assert.equal((await findAll(inbox)).length, 1);
+      },
+
       "an empty text is no account": async ({ inbox }) => {
         await storeAll(inbox, ofBody('{"accountId":""}'), raw(ofBody('{"accountId":" "}')));
         assert.equal((await inbox.jobs.erase(0)).count, 0);

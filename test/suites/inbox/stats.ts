@@ -79,10 +79,11 @@ export const stats: InboxPromises = {
 };
 
 /** What every inbox has. */
-function countsOf(inbox: WorkingInbox): Omit<InboxStats, "disk" | "expired" | "fill"> {
+function countsOf(inbox: WorkingInbox): Omit<InboxStats, "disk" | "expired" | "fill" | "standstill"> {
   const {
     disk: _disk,
     workers: _workers,
+    standstill: _standstill,
     isWorkedOn: _worked,
     expired: _expired,
     isFull: _full,
