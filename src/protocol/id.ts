@@ -17,7 +17,7 @@ export function toId(value: unknown): Id | undefined {
 const DECIMAL = /^-?\d{1,16}$/;
 
 /**
- * The account that a delivery names, however little else of it is readable: whose data it is, also of JSON that {@link parseJson} refuses for
+ * The account that a delivery names, however little else of it is readable: whose data it is, also of JSON that `parseJson` refuses for
  * its encoding or its depth. `undefined` where it names none, or is not JSON.
  */
 export function accountOf(body: Uint8Array): Id | undefined {

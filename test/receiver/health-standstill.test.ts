@@ -195,7 +195,7 @@ describe("an inbox that does not move is a problem after 15 s; where it gives no
     const cause = new StorageError("storage-failed", "Somebody holds its row.");
     const standstill = { step: "claim", of: "The share of worker 2", seconds: 90, cause } as const;
     const inbox = stubInbox((own) => ({
-      stats: () => ({ ...own.stats(), workers: { alive: 2, share: 0.5, standstill } }),
+      stats: () => ({ ...own.stats(), standstill }),
     }));
     const { receiver } = rig({ inbox });
     await receiver.start();
