@@ -29,6 +29,8 @@ export interface GapWatch extends DeliveryOutcomes {
   record(gaps: readonly Omit<Gap, "family">[]): Promise<void>;
   /** A subscription is not wanted, or does not exist, any more. Without a source: in every source. */
   forget(subscription: number, source: string | undefined): void;
+  /** All of an account was erased: no gap may bring it back. */
+  forgetAccount(accountId: number): void;
   /** A delivery was answered 422: its subscription, of exactly this source, is deleted. Called at each one. */
   unwanted(subscription: number, source: string | undefined): void;
   /** What a subscription was for, as far as it is known. Never rejects. */
@@ -156,7 +158,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
           "no process received for a while: `.changes` handlers fetch what changed",
         );
       }
-      writer.add([...refusals.overdue(now), ...(silences?.found(now) ?? [])]);
+      writer.add([...refusals.overdue(clock.now()), ...(silences?.found(now) ?? [])]);
       await writer.flush();
     } catch (error) {
       failed(error);
@@ -255,6 +257,9 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
       );
     },
     forget: (subscription, source) => void forget(subscription, source),
+    forgetAccount(accountId) {
+      for (const one of [silences, refusals, known]) one?.forgetAccount(accountId);
+    },
     unwanted(subscription, source) {
       if (gone.add(subscription, source)) void forgetExactly(subscription, source);
     },
@@ -275,6 +280,7 @@ export const NO_GAP_WATCH: GapWatch = {
   seen() {},
   async record() {},
   forget() {},
+  forgetAccount() {},
   unwanted() {},
   resourcesOf: async () => [],
   problems: () => [],

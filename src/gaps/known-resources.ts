@@ -8,6 +8,7 @@ export interface KnownResources {
   find(envelope: Envelope, source: string | undefined): KnownResource;
   /** Without a source: in every source. */
   forget(subscription: number, source: string | undefined): void;
+  forgetAccount(accountId: number): void;
 }
 
 export interface KnownResource {
@@ -39,6 +40,12 @@ export function createKnownResources(): KnownResources {
     bySubscription.delete(subscription);
   }
 
+  function keep(subscription: number, left: KnownResource[]): void {
+    remove(subscription);
+    if (left.length > 0) bySubscription.set(subscription, left);
+    size += left.length;
+  }
+
   return {
     find(envelope, source) {
       const { subscription } = envelope;
@@ -55,10 +62,16 @@ export function createKnownResources(): KnownResources {
     },
     forget(subscription, source) {
       const known = bySubscription.get(subscription) ?? [];
-      const left = known.filter(({ resource: one }) => source !== undefined && one.source !== source);
-      remove(subscription);
-      if (left.length > 0) bySubscription.set(subscription, left);
-      size += left.length;
+      keep(
+        subscription,
+        known.filter(({ resource: one }) => source !== undefined && one.source !== source),
+      );
+    },
+    forgetAccount(accountId) {
+      for (const [subscription, known] of bySubscription) {
+        const left = known.filter(({ resource: one }) => one.accountId !== accountId);
+        if (left.length < known.length) keep(subscription, left);
+      }
     },
   };
 }

@@ -15,6 +15,7 @@ export interface RefusalWindows {
   overdue(at: number): readonly Gap[];
   /** Without a source: in every source. */
   forget(subscription: number, source: string | undefined): void;
+  forgetAccount(accountId: number): void;
   /** Nothing was refused since: `stored` need not be called. */
   readonly isEmpty: boolean;
 }
@@ -68,6 +69,9 @@ export function createRefusalWindows(afterMs: number): RefusalWindows {
     forget(subscription, source) {
       for (const [key, { resource: one }] of windows)
         if (one.subscription === subscription && (source === undefined || one.source === source)) windows.delete(key);
+    },
+    forgetAccount(accountId) {
+      for (const [key, { resource: one }] of windows) if (one.accountId === accountId) windows.delete(key);
     },
     get isEmpty() {
       return windows.size === 0;

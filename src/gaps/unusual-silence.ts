@@ -7,6 +7,7 @@ export interface UnusualSilence {
   heard(resource: SubscribedResource, at: number): void;
   /** Without a source: in every source. */
   forget(subscription: number, source: string | undefined): void;
+  forgetAccount(accountId: number): void;
   /** Those that are silent since the last call, each once for each silence. */
   found(now: number): readonly Gap[];
 }
@@ -46,6 +47,9 @@ export function createUnusualSilence(): UnusualSilence {
     forget(subscription, source) {
       for (const one of resources.keys())
         if (one.subscription === subscription && (source === undefined || one.source === source)) resources.delete(one);
+    },
+    forgetAccount(accountId) {
+      for (const one of resources.keys()) if (one.accountId === accountId) resources.delete(one);
     },
     found(now) {
       const gaps: Gap[] = [];

@@ -257,7 +257,7 @@ export function createReceiver<K extends StorageKind>(options: ReceiverOptions<K
       secrets: reporter.secrets(),
     }),
     observe: (observer) => observers.add(observer),
-    jobs: createJobs({ open, storage: inbox.storage, pages, erased: accounts.forget, log }),
+    jobs: createJobs({ open, storage: inbox.storage, pages, erased: [accounts.forget, gaps.forgetAccount], log }),
     flow: createFlow({ isSupported: hasFlow, open, handlers, watch, wake: work.wake, clock, log }),
     lists: createLists({ open, pages, subscriptions, watch, clock }),
     receive: receiveHeard(ingestDeps, handshakes),

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { kindOf } from "../assert.ts";
-import { UsageError } from "../index.ts";
+import { isHooklineError, UsageError } from "../index.ts";
 import type { SyncScope } from "./scopes.ts";
 import type { TokenStore } from "./token-store.ts";
 
@@ -44,6 +44,7 @@ export interface PlaceStore {
   load(scope: SyncScope): Promise<StoredPlaces>;
   /** What the store is given for a place. */
   entry(scope: SyncScope, chain: Chain, place: Place): { readonly key: string; readonly token: string };
+  /** @throws HooklineError `claim-lost` where the handler's job was taken away, as where its account was erased: nothing is stored then */
   save(scope: SyncScope, chain: Chain, place: Place): Promise<void>;
 }
 
@@ -87,6 +88,8 @@ export function createPlaceStore(tokens: TokenStore, consumer: string | undefine
       return { places: { updated, deleted }, isLost: false };
     },
     async save(scope, chain, place) {
+      // Not for a handler that is late, or closed: it did what it saves.
+      if (isHooklineError(scope.signal.reason, "claim-lost")) throw scope.signal.reason;
       const { key, token } = entry(scope, chain, place);
       await tokens.set(key, token);
     },

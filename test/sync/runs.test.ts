@@ -38,6 +38,32 @@ function start(client: Client, given?: Partial<DeltaSyncOptions<unknown>>) {
   return { receiver, clock, sync: deltaSync(receiver, "email", optionsOf(client, given)) };
 }
 
+test("an account that is erased while its records are applied leaves no token", async () => {
+  const { client } = await startSyncService(({ path }) =>
+    path.endsWith("/updated") ? { json: { records: [{ id: "m" }], nextDeltaToken: "next" } } : undefined,
+  );
+  const kept = new Map<string, string>();
+  const tokens = {
+    get: async (key: string) => kept.get(key),
+    set: async (key: string, token: string) => void kept.set(key, token),
+  };
+  let applied = 0;
+  const own = rig({ gaps: false });
+  deltaSync(own.receiver, "email", {
+    ...optionsOf(client, { tokens }),
+    async apply() {
+      await own.receiver.jobs.erase(2002);
+      kept.clear(); // what a store of the inbox does
+      applied += 1;
+    },
+  });
+  await own.receiver.start();
+  await own.send();
+  await own.receiver.idle();
+  expect(applied).toBe(1);
+  expect([...kept]).toEqual([]);
+});
+
 describe("run()", () => {
   test("is refused where this process does not work, with what to do", async () => {
     const { client } = await startSyncService();

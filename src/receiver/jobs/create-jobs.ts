@@ -26,7 +26,7 @@ export interface ReceiverJobsDeps {
   readonly storage: StorageKind;
   readonly pages: JobPages;
   /** Called after all of an account was erased. */
-  readonly erased: (accountId: Id) => void;
+  readonly erased: readonly ((accountId: Id) => void)[];
   readonly log: Logger;
 }
 
@@ -80,7 +80,7 @@ export function createJobs({ open: openInbox, storage, pages, erased, log }: Rec
     async erase(accountId) {
       assertAccount("erase", accountId);
       const rows = await (await open()).erase(accountId);
-      erased(accountId);
+      for (const each of erased) each(accountId);
       const { count } = rows;
       log.info({ code: "account-erased", accountId, count }, "all jobs and deliveries of an account were erased");
       return { ...rows, remaining: REMAINING[storage].map((where) => ({ where })) };

@@ -47,6 +47,15 @@ describe("deliveries that were refused for more than ten minutes", () => {
     expect(await codesOf(own.receiver)).toContain("gap-unlisted");
   });
 
+  test("are no gap of an account that was erased meanwhile", async () => {
+    const { mend, ...own } = await workingOnBroken({ takesOwn: true });
+    for (const fields of [{}, { accountId: 3003 }]) await own.offer(bodyOf(fields));
+    await own.receiver.jobs.erase(3003);
+    await own.pass(12 * MINUTE_MS);
+    expect(own.calls).toMatchObject([{ cause: "gap", accountId: 2002 }]);
+    mend();
+  });
+
   test("count from the first one that was refused", async () => {
     const { mend, ...own } = await workingOnBroken();
     await own.offer();
@@ -187,6 +196,15 @@ describe("a silence that is far longer than usual", () => {
       await own.send();
       await own.pass();
     }
+  });
+
+  test("of an account that was erased is none", async () => {
+    const own = await working({ gaps: { silence: true } });
+    await heard(own);
+    await own.receiver.jobs.erase(2002);
+    own.calls.length = 0;
+    await own.pass(30 * 60 * MINUTE_MS);
+    expect(own.calls).toEqual([]);
   });
 
   test("of a busy resource is usual for an hour", async () => {

@@ -22,6 +22,16 @@ test("a resource that is known is one for each source, until its subscription of
   expect(all().map((one, at) => one === second[at])).toEqual([false, false, false]);
 });
 
+test("the resources of an account that was erased are forgotten, and of the same subscription no others", () => {
+  const known = createKnownResources();
+  const accounts = [mail.accountId, 3003];
+  const all = () => accounts.map((accountId) => known.find({ ...mail, accountId }, undefined));
+  const first = all();
+  known.forgetAccount(4004);
+  known.forgetAccount(3003);
+  expect(all().map((one, at) => one === first[at])).toEqual([true, false]);
+});
+
 test("beyond 100,000 known resources the first one is forgotten, and is known anew", () => {
   const known = createKnownResources();
   const find = (subscription: number) => known.find({ ...mail, subscription }, undefined);
