@@ -21,43 +21,43 @@ interface Budget {
  * has all of pino, nearly 20 KiB more than pino's build for browsers.
  */
 const BUDGETS: Readonly<Record<string, Budget>> = {
-  ".": { target: "node", kib: 105 },
+  ".": { target: "node", kib: 105.25 },
   "./adapter": { target: "node", kib: 99.25 },
   "./signature": { target: "workers", kib: 8 },
   // zod is most of it: test/client/size.test.ts has the budget without it.
   "./client": { target: "workers", kib: 27.25 },
-  "./subscriptions": { target: "node", kib: 99 },
+  "./subscriptions": { target: "node", kib: 99.25 },
   "./testing": { target: "node", kib: 98.95 },
-  "./sync": { target: "node", kib: 99 },
+  "./sync": { target: "node", kib: 99.25 },
   // No app has it in a bundle; what computes series is a third of it.
-  "./emulator": { target: "node", kib: 250.75 },
-  "./node": { target: "node", kib: 102.25 },
-  "./express": { target: "node", kib: 102.25 },
-  "./koa": { target: "node", kib: 102.25 },
+  "./emulator": { target: "node", kib: 251 },
+  "./node": { target: "node", kib: 102.5 },
+  "./express": { target: "node", kib: 102.5 },
+  "./koa": { target: "node", kib: 102.5 },
   "./fastify": { target: "node", kib: 102.5 },
-  "./nest": { target: "node", kib: 103.25 },
-  "./gcp": { target: "node", kib: 102.25 },
+  "./nest": { target: "node", kib: 103.5 },
+  "./gcp": { target: "node", kib: 102.5 },
   "./azure": { target: "node", kib: 96.5 },
-  "./aws-lambda": { target: "node", kib: 96.5 },
+  "./aws-lambda": { target: "node", kib: 96.75 },
   "./fetch": { target: "workers", kib: 80.75 },
   "./hono": { target: "workers", kib: 81 },
-  "./next": { target: "node", kib: 103 },
+  "./next": { target: "node", kib: 103.25 },
   "./workers": { target: "workers", kib: 80.75 },
-  "./sqlite": { target: "node", kib: 122.75 },
+  "./sqlite": { target: "node", kib: 123.5 },
   "./sqlite-thread": { target: "node", kib: 20 },
   // Without `pg`, which has 26 KiB.
-  "./postgres": { target: "node", kib: 166 },
-  "./bullmq": { target: "node", kib: 96 },
+  "./postgres": { target: "node", kib: 166.25 },
+  "./bullmq": { target: "node", kib: 96.25 },
   "./pg-boss": { target: "node", kib: 96.5 },
   // Without the client of AWS.
   "./sqs": { target: "node", kib: 96.75 },
   "./nats": { target: "node", kib: 96 },
   // Its page is read from files.
   "./dashboard": { target: "node", kib: 102.25 },
-  "./redis": { target: "node", kib: 95 },
-  "./prometheus": { target: "node", kib: 97.5 },
+  "./redis": { target: "node", kib: 95.25 },
+  "./prometheus": { target: "node", kib: 97.75 },
   // Without `@opentelemetry/api`.
-  "./opentelemetry": { target: "node", kib: 97.25 },
+  "./opentelemetry": { target: "node", kib: 97.5 },
 };
 
 describe("the size of an entry in a bundle", () => {
