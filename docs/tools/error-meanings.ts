@@ -84,7 +84,7 @@ export const ERROR_MEANINGS: Readonly<Record<string, readonly [name: string, whe
   ],
   "worker-silent": [
     "StorageError",
-    "a cause of `no-progress`: the process that works on the file gives no sign of life, and keeps its lock",
+    "a cause of `no-progress`: the process that works on the file gives no sign of life",
   ],
   "transaction-open": [
     "StorageError",

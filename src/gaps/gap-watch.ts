@@ -158,7 +158,7 @@ export function createGapWatch(options: GapWatchOptions): GapWatch {
           "no process received for a while: `.changes` handlers fetch what changed",
         );
       }
-      writer.add([...refusals.overdue(clock.now()), ...(silences?.found(now) ?? [])]);
+      writer.add([...refusals.overdue(now), ...(silences?.found(now) ?? [])]);
       await writer.flush();
     } catch (error) {
       failed(error);

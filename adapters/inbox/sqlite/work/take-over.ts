@@ -159,9 +159,9 @@ export function createTakeOver({ file, host, takeOver, began, lose, left }: Take
 
 function toSilent(path: string): StorageError {
   const text =
-    "The process that works on it gives no sign of life, and keeps the lock: it is suspended, or a handler blocks its event loop.";
+    "The process that works on it gives no sign of life: it is suspended, or a handler blocks its event loop.";
   return new StorageError("worker-silent", text, {
-    fix: `Find it (\`fuser ${path}\`), and let it go on or end it: another one then takes over at once. A restart of this process does not help.`,
+    fix: `Find it (\`fuser ${path}\`), and let it go on or end it: another one then takes over. To restart this process does not help.`,
   });
 }
 
